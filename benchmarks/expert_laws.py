@@ -43,7 +43,9 @@ def population(kind: str, share: float) -> float:
     return float(np.quantile(suites.numbers(kind, POPULATION, 12345), share))
 
 
-def quantiles(kind: str, values: np.ndarray, ranks: Sequence[float]) -> Laws:
+def quantiles(
+    kind: str, values: np.ndarray, ranks: Sequence[float], epsilon: float = EPSILON
+) -> Laws:
     """Return private quantiles at each of the ranks, among each of the `grids`."""
     ordered = np.sort(values)
     found: Laws = {}
@@ -53,7 +55,7 @@ def quantiles(kind: str, values: np.ndarray, ranks: Sequence[float]) -> Laws:
         for p in ranks:
             rank = min(max(p, 0.0), 1.0)
             scores = -abs((1 - rank) * below - rank * above)
-            scale = 2 * max(rank, 1 - rank) / EPSILON
+            scale = 2 * max(rank, 1 - rank) / epsilon
             found[f"{name}, rank {rank:.4g}"] = functools.partial(
                 noisy_best, candidates, scores, scale
             )

@@ -147,8 +147,8 @@ class Largest(Ranked):
         return np.minimum(abs(np.log(ratio)), 10.0)
 
 
-def _of_rank(p: float) -> Callable[[str, Rows], Laws]:
-    return lambda kind, rows: expert_laws.quantiles(kind, rows.columns["v"], [p])
+def _of_rank(p: float, epsilon: float = 1.0) -> Callable[[str, Rows], Laws]:
+    return lambda kind, rows: expert_laws.quantiles(kind, rows.columns["v"], [p], epsilon)
 
 
 def _near_top(k: int) -> Callable[[str, Rows], Laws]:
@@ -221,12 +221,13 @@ TOGETHER: tuple[Distance, ...] = tuple(
         f"{p} of three quantiles",
         dp.Quantiles("v", _QUARTERS, per="person"),
         (*VALUES, *suites.TIES),
+        experts=_of_rank(p, 1 / len(_QUARTERS)),
         p=p,
         place=place,
     )
     for place, p in enumerate(_QUARTERS)
 )
-"""Quantiles of one column together, also where values tie; no expert is asked."""
+"""Quantiles of one column together, also where values tie."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

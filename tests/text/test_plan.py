@@ -327,10 +327,12 @@ def test_every_release_is_listed_with_its_clip() -> None:
         [scale], [taken] = clip["noise_scales"], clip["clips"]
         assert (taken, scale) == (2.0, 3.5) and clip["norm"] == "L1"
         assert clip["cost_of_the_noise"] == str(step.release.noise_cost.amount)
-        [histogram] = clip["histograms"]
-        assert histogram["cost"] == str(step.release.clip.choice.cost.amount)
-        sides, buckets = np.shape(histogram["noisy_people"])
-        assert buckets == len(histogram["people_up_to"]) + 1 and sides in (1, 2)
+        costs = [Fraction(histogram["cost"]) for histogram in clip["histograms"]]
+        whole = step.release.clip.choice.cost.amount  # of the second, of which the first is made
+        assert costs == [whole * Fraction(5, 8), whole]
+        for histogram in clip["histograms"]:
+            sides, buckets = np.shape(histogram["noisy_people"])
+            assert buckets == len(histogram["people_up_to"]) + 1 and sides in (1, 2)
     assert record["selection"] is None and record["partitions_of_one_person"] == 3
     given = compile_program([dp.Sum("spent", clip=100)], BUDGETS["pure"], 1, partitions=1)
     [release] = recorded(given)["releases"]

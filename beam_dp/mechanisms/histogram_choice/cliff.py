@@ -19,6 +19,7 @@ privacy composes adaptively, as the ratio of chances of each outcome is a produc
 Vadhan 2010).
 """
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from fractions import Fraction
@@ -27,13 +28,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
-from beam_dp.mechanisms.histogram_choice.clipping_loss import (
-    SINGLE_PARTITION,
-    Losses,
-    Tail,
-    bucket_means,
-    lost,
-)
+from beam_dp.mechanisms.histogram_choice.clipping_loss import SINGLE_PARTITION, Losses, Tail
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
@@ -64,41 +59,16 @@ def with_round_numbers(octaves: Sequence[int]) -> tuple[int, ...]:
 
 
 class CliffChoice(ClipChoice):
-    """Choose a clip among round numbers: as `ClipChoice`, whose `thresholds` they are."""
+    """Choose a clip by two histograms: as `ClipChoice`, whose `edges` are octaves."""
 
     @functools.cached_property
-    def _octaves(self) -> np.ndarray:
-        """The indexes in `thresholds` of the octaves that both histograms count people by."""
-        step, last = self.thresholds[0], len(self.thresholds) - 1
-        sizes = [clip // step for clip in self.thresholds]
-        return np.array([i for i, size in enumerate(sizes) if i == last or not size & (size - 1)])
-
-    @functools.cached_property
-    def _starts(self) -> np.ndarray:
-        """The first bucket of each octave, and the bucket above all clips."""
-        return np.append(0, self._octaves + 1)
-
-    def _of_octaves(self, cost: Budget) -> ClipChoice:
-        edges = tuple(self.thresholds[index] for index in self._octaves)
-        known = int(np.searchsorted(self._octaves, self.known)) if self.known >= 0 else -1
-        return ClipChoice(cost, edges, self.sides, self.anchored, self.numbers, known)
-
-    @property
     def _first(self) -> ClipChoice:
-        return self._of_octaves(self.cost.scaled(_FIRST))
-
-    @property
-    def _whole(self) -> ClipChoice:
-        return self._of_octaves(self.cost)
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return ClipChoice(**fields | {"cost": self.cost.scaled(_FIRST)})
 
     @property
     def _second(self) -> HistogramNoise:
         return HistogramNoise(self.cost.scaled(_SECOND))
-
-    @property
-    def unseen(self) -> float:
-        """How many people may not be shown where there is no cliff."""
-        return self._whole.unseen
 
     def draw(self, people: np.ndarray, noise: Noise) -> np.ndarray:
         """Draw the first histogram and the second one, of one row: one after the other.
@@ -107,8 +77,7 @@ class CliffChoice(ClipChoice):
             people: (1, sides, buckets), each person in one bucket.
             noise: the randomness.
         """
-        octaves = np.add.reduceat(people, self._starts, axis=-1)
-        whole = self._whole.draw(octaves, noise)
+        whole = super().draw(people, noise)
         first = HistogramNoise(self.cost).blurred(whole, self._first.cost, noise)
         cells = self._cells(first)
         second = whole if cells is None else self._second.add(people[..., cells], noise)
@@ -117,14 +86,14 @@ class CliffChoice(ClipChoice):
     def _split(self, noisy: np.ndarray) -> tuple[np.ndarray, np.ndarray, slice | None]:
         """Return both histograms, and the buckets of the second one if they are those of an
         octave."""
-        first = noisy[..., : len(self._starts)]
-        return first, noisy[..., len(self._starts) :], self._cells(first)
+        first = noisy[..., : len(self.starts)]
+        return first, noisy[..., len(self.starts) :], self._cells(first)
 
     def _cells(self, first: np.ndarray) -> slice | None:
         """Return the buckets of the octave in which people end sharply; None: they do not."""
         octaves = self._first
         top = int(octaves.highest(first).max())
-        if not 0 <= top < len(self._octaves):
+        if not 0 <= top < len(self.places):
             return None
         seen = first[0].max(axis=0)
         distance = np.arange(len(seen)) - top
@@ -133,7 +102,7 @@ class CliffChoice(ClipChoice):
         thin = seen[top] < _ENOUGH * HistogramNoise(octaves.cost).scale or (
             top > 0 and seen[top] < seen[top - 1] / _FALL
         )
-        return None if above or thin else slice(self._starts[top], self._starts[top + 1])
+        return None if above or thin else slice(self.starts[top], self.starts[top + 1])
 
     def left(self, noisy: np.ndarray) -> Budget | None:
         """Return what the two histograms left of their cost; None: nothing."""
@@ -142,21 +111,39 @@ class CliffChoice(ClipChoice):
     def histograms(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
         """Return what each histogram cost, where its buckets end, and what was drawn."""
         first, second, cells = self._split(noisy)
-        [(cost, edges, _)] = self._first.histograms(first)
+        before = self._first.histograms(first)
         if cells is None:
-            return [(cost, edges, first), *self._whole.histograms(second)]
-        return [(cost, edges, first), (self._second.budget, self.thresholds[cells], second)]
+            return [*before, *super().histograms(second)]
+        return [*before, (self._second.budget, self.thresholds[cells], second)]
+
+    def _ended(self, second: np.ndarray, cells: slice) -> tuple[int, ClipChoice]:
+        """Return the index of the round number at which people end, and the first choice if the
+        bucket of the octave ends there."""
+        seen = second[0].max(axis=0) / self._second.scale
+        last = max(np.flatnonzero(seen >= _MANY), default=len(seen) - 1)
+        sharp = (seen[last + 1 :] <= _FEW).all()
+        end, octave = cells.start + (last if sharp else len(seen) - 1), self.thresholds[cells.stop - 1]
+        edges = tuple(self.thresholds[end] if edge == octave else edge for edge in self.ends)
+        return end, dataclasses.replace(self._first, edges=edges)
 
     def clips(self, noisy: np.ndarray, scale: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds`; -1 where nobody is shown."""
         _, second, cells = self._split(noisy)
         if cells is None:
-            found = self._whole.clips(second, scale, partitions)
-            return np.where(found < 0, -1, self._octaves[found])
-        seen = second[0].max(axis=0) / self._second.scale
-        last = max(np.flatnonzero(seen >= _MANY), default=len(seen) - 1)
-        sharp = (seen[last + 1 :] <= _FEW).all()
-        return np.array([cells.start + (last if sharp else len(seen) - 1)])
+            return super().clips(second, scale, partitions)
+        return np.array([self._ended(second, cells)[0]])
+
+    def best_clips(
+        self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float = 1.0
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the index of the clip of several partitions, and how it errs.
+
+        Where people end sharply, it is at most the number at which they do.
+        """
+        first, second, cells = self._split(noisy)
+        if cells is None:
+            return super().best_clips(second, noise, partitions, weight)
+        return self._ended(second, cells)[1].best_clips(first, noise, partitions, weight)
 
     def losses(
         self,
@@ -167,21 +154,11 @@ class CliffChoice(ClipChoice):
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side.
 
-        Where they end sharply at a round number C, the first histogram shows those in the octaves
-        above: as numbers are round, they are taken to have 2 C, 4 C, ..., not the mean of an octave.
-        Those between C and the end of its octave are hidden by the noise of the second histogram,
-        and taken to be nobody.
+        Where they end sharply at a round number, the first histogram shows those in the octaves
+        above. Those between it and the end of its octave are hidden by the noise of the second
+        histogram, and taken to be nobody.
         """
         first, second, cells = self._split(noisy)
-        octave = np.searchsorted(self._octaves, clips)
         if cells is None:
-            return self._whole.losses(second, octave, tail, squared)
-        [top], ends = octave, self._first.thresholds
-        edges = (*ends[:top], self.thresholds[clips[0]], *ends[top + 1 :])
-        means = bucket_means(edges)
-        means[top + 1 :] = edges[top] * 2.0 ** np.arange(1, len(means) - top)
-        tops, scale = self._first.highest(first), HistogramNoise(self._first.cost).scale
-        return [
-            lost(first[:, side], tops[:, side], octave, edges, means, scale, tail, squared)
-            for side in range(self.sides)
-        ]
+            return super().losses(second, clips, tail, squared)
+        return self._ended(second, cells)[1].losses(first, clips, tail, squared)

@@ -11,9 +11,10 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SHARED_CLIP,
     SINGLE_PARTITION,
     Losses,
+    Spread,
     Tail,
-    bucket_means,
-    falling_means,
+    even_spread,
+    falling_spread,
     lost,
 )
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
@@ -108,6 +109,7 @@ class ClipChoice:
             together; `BEYOND` is divided by that.
         known: the bucket up to which a single value can be, by public ends: people are taken to
             show there where none are shown. -1: no ends are known.
+        edges: the clips at which buckets of the histogram end; empty: all are.
     """
 
     cost: Budget
@@ -116,11 +118,27 @@ class ClipChoice:
     anchored: bool = False
     numbers: int = 1
     known: int = -1
+    edges: tuple[int, ...] = ()
 
     @property
     def buckets(self) -> int:
-        """How many buckets a side has; the last one is above all clips."""
+        """How many buckets people are counted in, of each side; the last one is above all clips."""
         return len(self.thresholds) + 1
+
+    @functools.cached_property
+    def ends(self) -> tuple[int, ...]:
+        """Where the buckets of the histogram end, all but the last one."""
+        return self.edges or self.thresholds
+
+    @functools.cached_property
+    def places(self) -> np.ndarray:
+        """The indexes of these in `thresholds`."""
+        return np.array([self.thresholds.index(end) for end in self.ends])
+
+    @functools.cached_property
+    def starts(self) -> np.ndarray:
+        """The first of `thresholds` in each bucket of the histogram."""
+        return np.append(0, self.places + 1)
 
     @property
     def _noise(self) -> HistogramNoise:
@@ -137,14 +155,15 @@ class ClipChoice:
         return self._highest(noisy)
 
     def _highest(self, noisy: np.ndarray) -> np.ndarray:
-        alike = (np.full((1, self.buckets), chance / self.buckets) for chance in NOBODY)
+        buckets = noisy.shape[-1]
+        alike = (np.full((1, buckets), chance / buckets) for chance in NOBODY)
         first, second = (self.shown(noisy, chances) for chances in alike)
         sure = np.where(first.any(axis=(1, 2), keepdims=True), first, second)
         anchor = _last(sure).max(axis=1)
         if self.anchored:
             anchor = np.maximum(anchor, 0)
         anchor = np.where(anchor < 0, self.known, anchor)
-        distance = np.arange(self.buckets)[None, :] - anchor[:, None]
+        distance = np.arange(buckets)[None, :] - anchor[:, None]
         near = self.shown(
             noisy, np.maximum(self._alarm * _RARER ** np.clip(distance, 1, None), _LEAST_CHANCE)
         )
@@ -183,7 +202,7 @@ class ClipChoice:
             people: (rows, sides, buckets), each person in one bucket of a row.
             noise: the randomness.
         """
-        return self._noise.add(people, noise)
+        return self._noise.add(np.add.reduceat(people, self.starts, axis=-1), noise)
 
     def clips(self, noisy: np.ndarray, scale: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds` per row; -1 where nobody is shown.
@@ -193,12 +212,12 @@ class ClipChoice:
             scale: b, the scale of the noise of a number for a clip of 1.
             partitions: P, how many numbers the clip serves.
         """
-        tops = self.highest(noisy)
-        below = np.arange(self.buckets)[None, None, :] <= tops[..., None]
+        tops, buckets = self.highest(noisy), noisy.shape[-1]
+        below = np.arange(buckets)[None, None, :] <= tops[..., None]
         people = np.where(below, np.maximum(noisy, 0), 0).sum(axis=1)
         above = people.sum(axis=1, keepdims=True) - people.cumsum(axis=1)
-        index = (above > partitions * scale).sum(axis=1)
-        return np.where(tops.max(axis=1) < 0, -1, np.minimum(index, len(self.thresholds) - 1))
+        index = np.minimum((above > partitions * scale).sum(axis=1), buckets - 2)
+        return np.where(tops.max(axis=1) < 0, -1, self.places[index])
 
     def best_clips(
         self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float = 1.0
@@ -207,30 +226,31 @@ class ClipChoice:
 
         The index is -1 where nobody is shown.
 
-        It is the edge C, up to the highest bucket that shows people, at which a partition errs
-        least: by its noise, and by its part of what people lose, loss(C) / P.
+        It is the clip C, up to the highest bucket that shows people, at which a partition errs
+        least: by its noise, and by its part of what people lose, loss(C) / P. Within a bucket that
+        is an estimate, by how people are spread there (`Spread`).
 
         Args:
             noisy: what was drawn.
-            noise: the mean absolute noise of a partition at each edge.
+            noise: the mean absolute noise of a partition at each clip.
             partitions: P, above 1.
             weight: what a lost unit counts for.
         """
         tops = self.highest(noisy)
-        edges = np.array([float(clip) for clip in self.thresholds])
-        errors = np.broadcast_to(noise, (len(noisy), len(edges)))
+        clips = np.array([[float(clip) for clip in self.thresholds]])
+        errors = np.broadcast_to(noise, (len(noisy), len(noise)))
         for side in range(self.sides):
-            means = falling_means(noisy[:, side], tops[:, side], self.thresholds, self._noise.scale)
-            means = means[:, None, : self.buckets]
-            # Who is in a bucket up to an edge loses nothing, whatever its mean is taken to be.
-            excess = np.triu(np.maximum(means - edges[:, None], 0.0), 1)
-            shown = np.arange(self.buckets) <= tops[:, side, None]
+            excess = self._spread(noisy, tops, side).excess(clips)[..., : noisy.shape[-1]]
+            shown = np.arange(noisy.shape[-1]) <= tops[:, side, None]
             people = np.where(shown, np.maximum(noisy[:, side], 0), 0)
-            loss = (people[:, None] * excess).sum(axis=2)
-            errors = errors + weight * loss / partitions
+            errors = errors + weight * (people[:, None] * excess).sum(axis=2) / partitions
         top = tops.max(axis=1)
-        errors = np.where(np.arange(len(edges)) <= np.maximum(top, 0)[:, None], errors, np.inf)
+        last = self.places[np.clip(top, 0, len(self.places) - 1)]
+        errors = np.where(np.arange(len(noise)) <= last[:, None], errors, np.inf)
         return np.where(top < 0, -1, errors.argmin(axis=1)), errors.min(axis=1)
+
+    def _spread(self, noisy: np.ndarray, tops: np.ndarray, side: int) -> Spread:
+        return falling_spread(noisy[:, side], tops[:, side], self.ends, self._noise.scale)
 
     def left(self, noisy: np.ndarray) -> Budget | None:
         """Return what was left of the cost; None: nothing."""
@@ -238,7 +258,7 @@ class ClipChoice:
 
     def histograms(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
         """Return what each histogram cost, where its buckets end, and what was drawn."""
-        return [(self.cost, self.thresholds, noisy)]
+        return [(self.cost, self.ends, noisy)]
 
     def losses(
         self,
@@ -248,13 +268,13 @@ class ClipChoice:
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row."""
-        tops, edges, scale = self.highest(noisy), self.thresholds, self._noise.scale
+        tops, even = self.highest(noisy), even_spread(self.ends)
+        values = np.array([float(self.thresholds[clip]) for clip in clips])
         found = []
         for side in range(self.sides):
+            spread = self._spread(noisy, tops, side) if tail == SHARED_CLIP else even
             rows, top = noisy[:, side], tops[:, side]
-            is_shared = tail == SHARED_CLIP
-            means = falling_means(rows, top, edges, scale) if is_shared else bucket_means(edges)
-            found.append(lost(rows, top, clips, edges, means, scale, tail, squared))
+            found.append(lost(rows, top, values, spread, self._noise.scale, tail, squared))
         return found
 
 

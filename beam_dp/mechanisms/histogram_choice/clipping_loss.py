@@ -53,54 +53,86 @@ _GIVEN = 0.7
 """So much of the power of the norm by which sums grow goes into the numbers (`ClippingLoss`)."""
 
 
-def bucket_means(clips: Sequence[int]) -> np.ndarray:
-    """Return the mean number in each bucket, in units; beyond the last clip of `_UNSEEN` more.
+class Spread(NamedTuple):
+    """How the people of each bucket are spread over the numbers from a to b that it holds.
 
-    Numbers are taken to be spread evenly over the logarithms between two edges a < b of a bucket:
-    their mean is (b - a) / ln(b / a), for an octave 0.72 b (with a + 1/2, b + 1/2 in the logarithm,
-    as units are whole). Beyond the last clip the edges go on by octaves.
+    Their density over the logarithm is even, or falls: with w = ln(b / a), and u from 0 to 1 over
+    the bucket, it is e^(-s u). A person in it has more than a clip c by, on average,
+
+        integral from v to 1 of (a e^(w u) - c) e^(-s u) du / integral from 0 to 1 of e^(-s u) du,
+
+    with v = ln(c / a) / w, kept from 0 to 1. Numbers are whole: those of a bucket from one edge to
+    the next one are spread from 1/2 above the first to 1/2 above the second, which nobody exceeds.
+    Behind the buckets come `_UNSEEN` octaves.
+
+    Attributes:
+        lowers: a, per bucket.
+        uppers: b, per bucket.
+        slopes: s, of all rows or (rows, buckets).
+    """
+
+    lowers: np.ndarray
+    uppers: np.ndarray
+    slopes: np.ndarray
+
+    def excess(self, clips: np.ndarray) -> np.ndarray:
+        """Return by how much people have more than clips, which are not above 2^1000.
+
+        Args:
+            clips: of all rows or (rows, clips); the result is (rows, clips, buckets).
+        """
+        clip, slopes = clips[..., None], self.slopes[..., None, :]
+        widths = np.log(self.uppers / self.lowers)
+        below = np.clip(np.log(np.maximum(clip / self.lowers, 1e-300)) / widths, 0.0, 1.0)
+        above = 1.0 - below
+        sums = self.lowers * np.exp((widths - slopes) * below)
+        sums = sums * _mean_power((widths - slopes) * above)
+        people = np.exp(-slopes * below) * _mean_power(-slopes * above)
+        found = above * (sums - clip * people) / _mean_power(-slopes)
+        return np.clip(found, 0.0, np.maximum(self.uppers - 0.5 - clip, 0.0))
+
+    @property
+    def means(self) -> np.ndarray:
+        """What people have on average, by bucket: (rows, buckets)."""
+        return self.excess(np.zeros((len(self.slopes), 1)))[:, 0]
+
+
+def even_spread(edges: Sequence[int]) -> Spread:
+    """Return that of people who are spread evenly over logarithms.
 
     Args:
-        clips: the public clips, which are the upper edges of all buckets but the last.
+        edges: the upper edges of all buckets but the last.
     """
-    uppers = np.array([float(clip) for clip in clips])
-    more = uppers[-1] * 2.0 ** np.arange(1, _UNSEEN + 2)
-    uppers = np.concatenate([uppers, more])
+    uppers = np.array([float(edge) for edge in edges])
+    uppers = np.concatenate([uppers, uppers[-1] * 2.0 ** np.arange(1, _UNSEEN + 2)])
     lowers = np.concatenate([[uppers[0] / 2.0], uppers[:-1]])
-    # Numbers are whole: those of a bucket are a + 1 to b, each from 1/2 below to 1/2 above.
     # Edges beyond 2^53 can be 1 apart and the same float.
-    widths = np.maximum(uppers - lowers, 1.0)
-    return np.asarray(np.minimum(widths / np.log1p(widths / (lowers + 0.5)), uppers))
+    uppers = np.maximum(uppers + 0.5, (lowers + 0.5) * (1 + 1e-9))
+    return Spread(lowers + 0.5, uppers, np.zeros((1, len(uppers))))
 
 
-def falling_means(
-    noisy: np.ndarray, tops: np.ndarray, clips: Sequence[int], scale: float
-) -> np.ndarray:
-    """Return the mean number in each bucket, and beyond, where people get fewer within a bucket too.
+def falling_spread(
+    noisy: np.ndarray, tops: np.ndarray, edges: Sequence[int], scale: float
+) -> Spread:
+    """Return that of people who get fewer within a bucket as they do from the one below.
 
-    Their density over the logarithm u of a number is taken to be e^(-s u) in a bucket of width w,
-    with the s from 0 to `_STEEPEST` by which it falls from the bucket below: then their mean is
-    that of an even density, times f((1 - s) w) / (f(-s w) f(w)), f(t) = (e^t - 1) / t. Two scales
-    of the noise are added to both counts, so that noise makes no slope.
+    Their density falls by at most the power `_STEEPEST` of a number. Two scales of the noise are
+    added to what is counted, so that noise makes no slope.
 
     Args:
         noisy: (rows, buckets).
         tops: the highest bucket that shows people, per row.
-        clips: the public clips.
+        edges: the upper edges of all buckets but the last.
         scale: that of the noise.
     """
-    uppers = np.array([float(clip) for clip in clips])
-    uppers = np.append(uppers, 2 * uppers[-1])
-    widths = np.maximum(np.log(uppers / np.append(uppers[0] / 2, uppers[:-1])), 1e-9)
-    shown = np.where(np.arange(len(uppers)) <= tops[:, None], np.maximum(noisy, 0), 0)
+    even, buckets = even_spread(edges), noisy.shape[1]
+    widths = np.log(even.uppers / even.lowers)[:buckets]
+    shown = np.where(np.arange(buckets) <= tops[:, None], np.maximum(noisy, 0), 0)
     density = np.log((shown + 2 * scale) / widths)
-    slopes = np.zeros(density.shape)
-    slopes[:, 1:] = -2 * np.diff(density) / (widths[1:] + widths[:-1])
-    slopes = np.clip(slopes, 0.0, _STEEPEST) * widths
-    falls = _mean_power(widths - slopes) / (_mean_power(-slopes) * _mean_power(widths))
-    means = bucket_means(clips)
-    beyond = np.broadcast_to(means[len(uppers) :], (len(noisy), _UNSEEN))
-    return np.concatenate([means[: len(uppers)] * falls, beyond], axis=1)
+    slopes = np.zeros((len(noisy), len(even.uppers)))
+    slopes[:, 1:buckets] = -2 * np.diff(density) / (widths[1:] + widths[:-1])
+    slopes[:, :buckets] = np.clip(slopes[:, :buckets], 0.0, _STEEPEST) * widths
+    return even._replace(slopes=slopes)
 
 
 def _mean_power(t: np.ndarray) -> np.ndarray:
@@ -182,16 +214,15 @@ def lost(
     noisy: np.ndarray,
     tops: np.ndarray,
     clips: np.ndarray,
-    edges: Sequence[int],
-    means: np.ndarray,
+    spread: Spread,
     scale: float,
     tail: Tail = SINGLE_PARTITION,
     squared: bool = False,
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
 
-    *Seen*: x_m people between the clip and the top lose mean_m - C each; the noise of these counts
-    is added at one standard deviation, sqrt(2) scale sqrt(sum of (mean_m - C)^2).
+    *Seen*: x_m people of a bucket up to the top lose k_m each (`Spread.excess`); the noise of these
+    counts is added at one standard deviation, sqrt(2) scale sqrt(sum of k_m^2).
 
     *Beyond the top* t: `tail` has q, in scales of the noise, and the bend b. With counts n_d of the
     buckets t + d, and r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
@@ -204,9 +235,8 @@ def lost(
     Args:
         noisy: (rows, buckets).
         tops: the highest bucket that shows people, per row; -1: none does.
-        clips: the index of the clip, per row.
-        edges: the upper edges of all buckets but the last, which are the clips.
-        means: the mean number in each bucket, and beyond: of all rows, or (rows, buckets).
+        clips: the clip, per row.
+        spread: how people are spread within buckets.
         scale: that of the noise (`HistogramNoise.scale`).
         tail: how many people may be beyond the top.
         squared: whether the numbers are sums of squares. An octave of these is half an octave of
@@ -214,19 +244,15 @@ def lost(
             b^(d^2 / 2) after d octaves, so to b^(d^2 / 8) after d half ones: each is b^(1 / 4).
     """
     rows, buckets = np.arange(len(noisy)), noisy.shape[1]
-    means = np.broadcast_to(means, (len(noisy), means.shape[-1]))
-    clip = np.array([float(each) for each in edges])[clips]
-    indexes = np.arange(buckets)[None, :]
-    people = np.where(indexes <= tops[:, None], np.maximum(noisy, 0), 0)
-    above = np.maximum(means[:, :buckets] - clip[:, None], 0.0)
-    excess = np.where(indexes > clips[:, None], above, 0.0)
+    means, each = spread.means, spread.excess(clips[:, None])[:, 0]
+    excess = each[:, :buckets]
+    people = np.where(np.arange(buckets) <= tops[:, None], np.maximum(noisy, 0), 0)
     doubt = math.sqrt(2) * scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
     total, beyond = (people * excess).sum(axis=1) + doubt, np.zeros(len(noisy))
     for distance, unseen in enumerate(_unseen(noisy, tops, tail, scale, squared), 1):
-        bucket = np.minimum(tops + distance, means.shape[1] - 1)
-        counted = (tops >= 0) & (bucket > clips)
-        each = np.where(counted, np.maximum(means[rows, bucket] - clip, 0.0), 0.0)
-        total, beyond = total + unseen[rows] * each, beyond + unseen[rows] * each**2
+        bucket = np.minimum(tops + distance, each.shape[1] - 1)
+        loses = np.where(tops >= 0, each[rows, bucket], 0.0)
+        total, beyond = total + unseen * loses, beyond + unseen * loses**2
     squares = (people * excess**2).sum(axis=1) + beyond
     return Losses(total, squares, beyond, people, means[:, :buckets], excess)
 

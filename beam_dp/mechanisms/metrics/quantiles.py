@@ -13,7 +13,7 @@ from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
-from beam_dp.mechanisms.histogram_choice.clipping_loss import Losses, bucket_means
+from beam_dp.mechanisms.histogram_choice.clipping_loss import Losses, even_spread
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
@@ -312,7 +312,7 @@ class RowClips:
         choice, drawn = self._drawn(self.histogram, rows, noise)
         shown = int(choice.highest(drawn)[0, 0]) + 1
         people = np.maximum(drawn[0, 0, :shown], 0)
-        means = bucket_means(self.clips)[:shown]
+        means = even_spread(self.clips).means[0, :shown]
         clips = [c for c in self.clips[:shown] if people @ np.minimum(means, c) >= wanted]
         return min([*clips, self.clips[max(0, min(shown, len(self.clips)) - 1)]])
 

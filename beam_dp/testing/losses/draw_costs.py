@@ -347,7 +347,7 @@ def weigh_two_histograms(x: Call, y: Call) -> Cost:
     """Return what two histograms cost: the second alone, of which the first is made; or both apart."""
     first, second, cells = x.owner._split(x.outcome)
     people = [call.given["people"] for call in (x, y)]
-    octaves = [whole(np.add.reduceat(each, x.owner._starts, axis=-1)) for each in people]
+    octaves = [whole(np.add.reduceat(each, x.owner.starts, axis=-1)) for each in people]
     if cells is None:
         return weigh_numbers(x.spy.laws, whole(second), *octaves)
     blurred = [(LAPLACE, x.owner._first.cost.amount)] * first.size

@@ -4,6 +4,7 @@ clip.
 Laws are summed exactly from the values that the library's own code returns for given noise.
 """
 
+import dataclasses
 import functools
 import math
 from fractions import Fraction
@@ -19,7 +20,7 @@ from tests.doubles import ZeroNoise
 
 OCTAVES = tuple(1 << power for power in range(20))
 GRID = with_round_numbers(OCTAVES)
-CHOICE = CliffChoice(Budget(Fraction(2, 5)), GRID)
+CHOICE = CliffChoice(Budget(Fraction(2, 5)), GRID, edges=OCTAVES)
 
 
 def people(choice: CliffChoice, numbers: dict[int, int]) -> np.ndarray:
@@ -106,7 +107,7 @@ def test_a_blurred_histogram_has_the_noise_of_the_lower_budget(rates):
     assert found == pytest.approx(laplace(float(cost), span), rel=1e-9, abs=1e-12)
 
 
-SMALL = CliffChoice(Budget(4), with_round_numbers((1, 2, 4, 8)))
+SMALL = CliffChoice(Budget(4), with_round_numbers((1, 2, 4, 8)), edges=(1, 2, 4, 8))
 FAR, NEAR = 6, 4
 
 
@@ -117,7 +118,7 @@ def outcomes(choice: CliffChoice, numbers: dict[int, int], bucket: int):
         The key of what is released, its chance, and the second histogram of a cliff, without noise.
     """
     histogram, rates = people(choice, numbers), [Fraction(5, 2), Fraction(3, 2)]
-    size = len(choice._starts)
+    size = len(choice.starts)
     chances = laplace(4.0, FAR), blur(*rates, 2 * FAR)[FAR : 3 * FAR + 1]
     found: dict = {}
     for i, value in enumerate(range(-FAR, FAR + 1)):
@@ -136,10 +137,10 @@ def outcomes(choice: CliffChoice, numbers: dict[int, int], bucket: int):
 def worst_ratio(choice: CliffChoice, crowd: dict[int, int], person: int) -> dict[bool, float]:
     """Return the largest |log ratio| when a person is added: of cliffs, and of others."""
     place = int(np.searchsorted(choice.thresholds, person))
-    bucket = int(np.searchsorted(choice._octaves, place))
+    bucket = int(np.searchsorted(choice.places, place))
     more = crowd | {person: crowd.get(person, 0) + 1}
     one, other = (outcomes(choice, each, bucket) for each in (crowd, more))
-    truth = np.add.reduceat(people(choice, crowd), choice._starts, axis=-1)[0, 0, bucket]
+    truth = np.add.reduceat(people(choice, crowd), choice.starts, axis=-1)[0, 0, bucket]
     worst = {True: 0.0, False: 0.0}
     for key in one.keys() & other.keys():
         (p, second, shift), (q, again, _) = one[key], other[key]
@@ -242,7 +243,7 @@ def test_people_who_thin_out_within_an_octave_leave_it_whole():
 
 
 def test_both_signs_share_the_clip():
-    choice = CliffChoice(Budget(Fraction(2, 5)), GRID, sides=2)
+    choice = dataclasses.replace(CHOICE, sides=2)
     assert clip_of({3: 1000, -7: 1000}, choice) == 7
     assert clip_of({3: 1000, -7: 100, 7: 100}, choice) == 8
     noisy = choice.draw(people(choice, {3: 1000, -5: 2000}), ZeroNoise())
@@ -273,8 +274,9 @@ def test_people_above_a_cliff_lose_no_more_than_is_said():
 @pytest.mark.parametrize("number", [0, 1, 1 << 60])
 def test_extreme_budgets_and_numbers_of_people(epsilon, number):
     for sides in (1, 2):
-        for grid in (GRID, with_round_numbers((1,)), with_round_numbers((1, 2, 4, 5))):
-            choice = CliffChoice(Budget(epsilon), grid, sides, anchored=sides == 1)
+        for octaves in (OCTAVES, (1,), (1, 2, 4, 5)):
+            grid = with_round_numbers(octaves)
+            choice = CliffChoice(Budget(epsilon), grid, sides, sides == 1, edges=octaves)
             for place in {0, 2 % len(grid), len(grid)}:
                 histogram = np.zeros((1, sides, choice.buckets), np.int64)
                 histogram[0, -1, place] = number

@@ -32,8 +32,8 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     ClippingLoss,
     Losses,
     _unseen,
-    bucket_means,
-    falling_means,
+    even_spread,
+    falling_spread,
     lost,
 )
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
@@ -116,7 +116,8 @@ def test_any_clips_can_be_given(grid, sides):
 def best_by_trying(choice, noisy, noise, partitions, weight=1.0) -> tuple[int, float]:
     """Return the index of the best clip by its definition, and its error, edge by edge."""
     [tops], edges, errors = choice.highest(noisy), choice.thresholds, []
-    means = falling_means(noisy[0], tops, edges, HistogramNoise(choice.cost).scale)
+    spread = falling_spread(noisy[0], tops, choice.ends, HistogramNoise(choice.cost).scale)
+    means = spread.means
     for at in range(min(tops.max(), len(edges) - 1) + 1):
         lost = 0.0
         for people, each, top in zip(noisy[0], means, tops, strict=True):
@@ -289,12 +290,12 @@ def test_the_exact_chance_of_a_false_alarm_above_few_people(noise):
 
 
 CLIPS = tuple(1 << power for power in range(12))
-MEANS = bucket_means(CLIPS)
+EVEN = even_spread(CLIPS)
 
 
 def losses(noisy: list[int], top: int, clip: int, scale: float = 2.5):
     """Return total and squares for one row."""
-    found = lost(np.array([noisy]), np.array([top]), np.array([clip]), CLIPS, MEANS, scale)
+    found = lost(np.array([noisy]), np.array([top]), np.array([CLIPS[clip]]), EVEN, scale)
     return float(found.total[0]), float(found.squares[0])
 
 
@@ -309,7 +310,7 @@ EXTREME = [
 
 @pytest.mark.parametrize("grid", EXTREME, ids=str)
 def test_losses_are_numbers_for_any_clips(grid):
-    means = bucket_means(grid)
+    means = even_spread(grid).means[0]
     assert np.isfinite(means).all() and (np.diff(means) >= 0).all()
     choice = ClipChoice(Budget(0.4), grid)
     for people in np.ndindex(*(2,) * (len(grid) + 1)):
@@ -328,9 +329,8 @@ def test_squares_may_fall_half_as_fast():
         rows = (
             np.array([noisy]),
             np.array([4]),
-            np.array([4]),
-            CLIPS,
-            MEANS,
+            np.array([CLIPS[4]]),
+            EVEN,
             2.5,
             SINGLE_PARTITION,
             squared,
@@ -352,7 +352,7 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
     # 5% of the 4,000 sums are above: more than 6.5% would be a false alarm of 4.35 deviations.
     generator = np.random.default_rng(11)
     expected = 12 * fall ** np.arange(8)
-    each = MEANS[3:11] - 4
+    each = EVEN.means[0, 3:11] - 4
     total, beyond = (expected * each).sum(), (expected * each**2).sum()
     shown = np.zeros((3, 1, 1))
     said = Losses(*np.array([[total], [beyond], [beyond]]), *shown).beside(0.0)
@@ -499,16 +499,16 @@ def test_means_within_buckets_are_those_of_people_who_get_fewer_by_a_power(power
         return np.diff(ends**exponent / exponent if exponent else np.log(ends))
 
     people = below(-power) / below(-power).sum() * 1e15
-    found = falling_means(people[None], np.array([6]), edges, 1.0)[0]
+    found = falling_spread(people[None], np.array([6]), edges, 1.0).means[0]
     exact = below(1 - power) / below(-power)
     assert found[1:7] == pytest.approx(exact[1:], rel=2e-3)  # whole numbers: each half above
-    assert found[7:].tolist() == bucket_means(edges)[7:].tolist()
+    assert found[7:].tolist() == even_spread(edges).means[0, 7:].tolist()
 
 
 def test_noise_and_people_who_get_more_make_no_slope():
     for noisy in ([3, -4, 1, 2, 0, 0], [10, 100, 1000, 9000, 9000, 0]):
-        found = falling_means(np.array([noisy]), np.array([4]), CLIPS[:5], 60.0)[0]
-        even = bucket_means(CLIPS[:5])
+        found = falling_spread(np.array([noisy]), np.array([4]), CLIPS[:5], 60.0).means[0]
+        even = even_spread(CLIPS[:5]).means[0]
         assert found[1:5] == pytest.approx(even[1:5], rel=0.03) and (found <= even * 1.0001).all()
 
 

@@ -77,10 +77,10 @@ def made(signed=True, budget=PURE, partitions=1, source=0, clips=GRID, unit=ONE,
     anchored = source == ROWS
     context = Context((), partitions=partitions)
     found = clipped_sum(context, budget, measure, unit, anchored=anchored, **more)
-    if found.clip is None or type(found.clip.choice) is ClipChoice or clips == VALUE_CLIPS:
+    if found.clip is None or clips == VALUE_CLIPS:
         return found
-    # One histogram of these clips; two histograms, at round numbers too, have tests of their own.
-    octaves = dataclasses.replace(found.measure, thresholds=tuple(clips))
+    # One histogram of octaves; two histograms, and round numbers, have tests of their own.
+    octaves = dataclasses.replace(found.measure, thresholds=found.clip.choice.edges)
     choice = ClipChoice(found.clip.choice.cost, octaves.thresholds, 1 + signed, anchored)
     return with_measure(found, octaves, choice)
 
@@ -450,7 +450,7 @@ def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
     back = found.values[:6] - given.values[:6]
     assert back / given.values[:6] == pytest.approx([back[0] / given.values[0]] * 6)
     assert (back > 0.6 * (truth - given.values[:6])).all()
-    assert (found.values[:6] < 1.1 * truth).all()
+    assert (found.values[:6] < 1.15 * truth).all()  # a bucket's people may have less than its mean
     # The interval stays where it was.
     below, above = given.loss.widths(given.values, sums)
     assert found.low == pytest.approx(given.values - below)
@@ -703,8 +703,17 @@ def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
     assert Fraction(told["cost_of_the_noise"]) == 10 * Fraction(share)
     scales = [histogram["scale"] for histogram in told["histograms"]]
     assert scales == [0.4, 2.0 if clip == 5 else 0.25]
-    # Of several partitions, and under zCDP, there is one histogram of octaves.
-    several = made(budget=Budget(10), clips=VALUE_CLIPS, partitions=2)
-    gaussian = made(budget=ZCDP, clips=VALUE_CLIPS)
-    assert {type(each.clip.choice) for each in (several, gaussian)} == {ClipChoice}
     assert found.values.tolist() == [sum(numbers)]
+
+
+def test_what_two_looks_leave_goes_to_the_noise_of_several_partitions_too() -> None:
+    rows = [Row((person, 0), (person % 2, 0), (5,)) for person in range(2000)]
+    release = made(budget=Budget(10), clips=VALUE_CLIPS, partitions=2)
+    everybody = view_of(rows, [release.measure], 1, shared=True)
+    choice, asked = release.clip.choose(everybody.at(0), ZeroNoise()), Asked()
+    found = release.draw(view_of(rows, release.measures, 2).at(0, choice), asked)
+    cost = 10 * (1 - Fraction(3, 4) * share_of_norm(Budget(10)))  # a quarter of it is left
+    size = 5 * additive_release.grid_of(5, STEPS)
+    assert asked.asked == [("laplace", cost / size, 2)] and found.values.tolist() == [5000, 5000]
+    assert release.mean_error(choice) == pytest.approx(float(1 / cost), rel=0.01)
+    assert type(made(budget=ZCDP, clips=VALUE_CLIPS).clip.choice) is ClipChoice  # one histogram

@@ -146,14 +146,16 @@ def test_bins_of_several_partitions_are_one_vector_of_the_norm_of_the_clip(budge
     assert norm == (2 if budget.is_zcdp else 1)
 
     def totals(index: int, *partitions: Ages) -> list[Fraction]:
-        noisy = np.zeros((1, 1, release.clip.choice.buckets), np.int64)
-        noisy[0, 0, index] = 10**9
+        people = np.zeros((1, 1, release.clip.choice.buckets), np.int64)
+        people[0, 0, index] = 10**9
+        noisy = release.clip.choice.draw(people, ZeroNoise())
         taken = release.clipped(view_of(release, *partitions, apart=False).at(0, noisy))
         assert taken.index == index
         return [Fraction(int(total), taken.fine * fine) for total in taken.totals]
 
     everybody: list[Ages] = [[5, 12, 35], [5, 12, 25], [11, 12], [25], [30]]
-    for index, edge in enumerate(release.measure.thresholds):
+    for edge in release.clip.choice.edges:
+        index = release.measure.thresholds.index(edge)
         clip, together = Fraction(edge, fine), [Fraction(0)] * 20
         for person in range(3):
             own = [ages[person : person + 1] for ages in everybody]

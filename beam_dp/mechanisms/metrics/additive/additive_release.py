@@ -46,6 +46,7 @@ one draw that hides the box of all such moves (`JointNoise`) can be better than 
 says which one errs less. Both cost the same.
 """
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Sequence
@@ -269,7 +270,7 @@ class AdditiveRelease(Release):
 
     def _best(self, choice: np.ndarray, partitions: int) -> tuple[np.ndarray, np.ndarray]:
         thresholds = np.array([float(clip) for clip in self.measure.thresholds])
-        noise = self.noise.mean_error(self.place) * thresholds
+        noise = self.mean_error(choice) * thresholds
         weight = NOT_GIVEN_BACK * (L2_SPREAD if self.measure.norm == 2 else 1.0)
         return self._choice.best_clips(choice, noise, partitions, weight)
 
@@ -293,9 +294,14 @@ class AdditiveRelease(Release):
         return float(sum(each.kept[0] for each in losses)) / self.measure.thresholds[index]
 
     def mean_error(self, choice: np.ndarray) -> float:
-        """Return the mean absolute noise of a number for a clip of 1, drawn alone."""
+        """Return the mean absolute noise of a number for a clip of 1."""
+        return self._noise_at(choice).mean_error(self.place)
+
+    def _noise_at(self, choice: np.ndarray) -> JointNoise:
+        """Return the noise, with what the choice of the clip left for it."""
         assert self.clip is not None
-        return AdditiveNoise(self.clip.cost_of_noise(self.noise_cost, choice)).mean_error
+        budget = self.clip.cost_of_noise(self.noise.budget, choice)
+        return dataclasses.replace(self.noise, budget=budget)
 
     def better_box(self, clipped: ClippedTotals) -> JointNoise | None:
         """Return the draw that hides the box of all moves, where it errs less than the clip.
@@ -307,7 +313,7 @@ class AdditiveRelease(Release):
             return None
         box = JointNoise(self.noise_cost, (False,), partitions=clipped.partitions)
         lost = self._choice.losses(clipped.choice, np.array([clipped.index]))[0].shown[0]
-        error = self.noise.mean_error(0) * clipped.clip + lost / clipped.partitions
+        error = self.mean_error(clipped.choice) * clipped.clip + lost / clipped.partitions
         return box if box.mean_error(0) * self.measure.fine <= error else None
 
     def released(
@@ -524,33 +530,33 @@ def clipped_sum(
     norm = 2 if several and share.is_zcdp else 1
     fine = FINE if anchored and norm == 2 else 1
     cap = None if given is None else max(1, math.ceil(given / unit))
-    thresholds = clips_of_norm(
+    octaves = clips_of_norm(
         (context.bound, context.partitions), measure.thresholds, cap, norm, fine
     )
-    two_histograms = not several and len(thresholds) > 1 and not share.is_zcdp
     measure = dataclasses.replace(
         measure,
-        thresholds=with_round_numbers(thresholds) if two_histograms else thresholds,
+        thresholds=with_round_numbers(octaves) if len(octaves) > 1 else octaves,
         cap=cap if several else None,
         fine=fine,
         norm=norm,
         steps=STEPS if several or measure.part is not None else 1,
     )
     clip, noise_cost = None, share
-    if len(thresholds) > 1:
+    if len(octaves) > 1:
         cost = context.clip
         if cost is None:
             payer = lender or share
             part = share_of_norm(payer) if several else share_of_clip(1, 1)
             cost, noise_cost = payer.split((part, 1 - part))
             noise_cost = share if lender else noise_cost
-        known = -1 if widest is None else int(np.searchsorted(measure.thresholds, widest))
-        choice = (CliffChoice if two_histograms else ClipChoice)(
+        known = -1 if widest is None else bisect.bisect_left(octaves, widest)
+        choice = (ClipChoice if share.is_zcdp else CliffChoice)(
             cost,
             measure.thresholds,
             1 if measure.sign or folded else 2,
             anchored,
-            known=min(known, len(measure.thresholds) - 1),
+            known=min(known, len(octaves) - 1),
+            edges=octaves,
         )
         clip = SharedClip(measure, unit / fine, choice, borrowed=lender is not None)
     return AdditiveRelease(
