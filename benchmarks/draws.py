@@ -87,7 +87,7 @@ class Releases:
         drawn = self.rehearsal.combined(self.rehearsal.draw())
         if self.rehearsal.program.selection is not None:
             self.rehearsal.settled.clear()  # each draw has other partitions
-        metrics = self.rehearsal.program.metrics
+        metrics = self.rehearsal.program.request.metrics
         names = [output.name for metric in metrics for output in metric.outputs]
         columns = {name: np.full(self.partitions, np.nan) for name in names}
         absent = np.ones(self.partitions, bool)
@@ -160,9 +160,8 @@ def summarise(
         bounds=None if others else given,
         partitions=None if rows.selected else dp.PublicPartitions([*range(rows.partitions)]),
     )
-    bounds, program = release._bounds, release._program
-    if bounds.is_automatic:
-        bounds = bounds.up_to(program.limit)
+    program = release._program
+    bounds = release._bounds.up_to(program.limit)
     rehearsal.held[:] = [table_of(rows)]
     made = _Rehearsal(release, program, bounds, Noise())
     rehearsal.held.clear()

@@ -37,7 +37,9 @@ class Kind:
 
     @property
     def releases(self) -> tuple[Asked, ...]:
-        return self.asked or (((COUNT,),) if (self.value == 1).all() else ((SUM,), (COUNT,), (MEAN,)))
+        return self.asked or (
+            ((COUNT,),) if (self.value == 1).all() else ((SUM,), (COUNT,), (MEAN,))
+        )
 
     def rows(self) -> suites.Rows:
         """Return the rows as those of other tables."""

@@ -214,9 +214,7 @@ def main(words: Sequence[str] | None = None) -> int:
             tables.say(str(one))
     counted = [one for one in found if one.counts] or found
     ratios = [one.ratio for one in counted]
-    inside, size = (
-        np.mean([getattr(one, name) for one in counted]) for name in ("cells", "size")
-    )
+    inside, size = (np.mean([getattr(one, name) for one in counted]) for name in ("cells", "size"))
     tables.say(
         f"\nratios {tables.geometric(ratios):.2f} in the geometric mean, {max(ratios):.2f} at worst; "
         f"inside {inside:.1%} by partitions, {size:.1%} by size\n"

@@ -26,6 +26,7 @@ import beam_dp as dp
 from beam_dp import testing
 from beam_dp.beam_yaml.mappings import number
 from beam_dp.results import release
+from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import formats, open_files, read_rows
 from beam_dp.transforms.io.csv_files import Csv
 from beam_dp.transforms.person_queries import parsed
@@ -153,10 +154,7 @@ def _types(reader: dp.ReadRows) -> dict[str, pa.DataType]:
         with contextlib.suppress(OSError, ValueError):
             paths = [path for path in reader.paths() if open_files.is_local(path)]
             types |= reader.sniff(paths[:1])[0]
-    return {
-        name: kind.value_type if pa.types.is_dictionary(kind) else kind
-        for name, kind in types.items()
-    }
+    return {name: ids.stored(kind) for name, kind in types.items()}
 
 
 def _cells(texts: Sequence[str], kind: pa.DataType) -> pa.Array:

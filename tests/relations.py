@@ -14,8 +14,8 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.columns import Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Role
 from beam_dp.mechanisms.planning.compile import Loss, compile_loss
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.profiles import frequency, kth_largest

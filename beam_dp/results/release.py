@@ -22,16 +22,16 @@ import apache_beam as beam
 import pyarrow as pa
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import table_order
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import table_order
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.results.report import PLAIN, report
+from beam_dp.results import report
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import person_queries, run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.io import frames, read_rows, released_files
+from beam_dp.transforms.io import frames, read_rows, released_files, whole_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.private_tables import AGREE, PrivateTables
@@ -105,7 +105,7 @@ class Released:
         self,
         path: str | os.PathLike[str] | None = None,
         title: str = "",
-        number_style: str = PLAIN,
+        number_style: str = report.PLAIN,
     ) -> str:
         """Return the table as a page of HTML, and write the page to a file.
 
@@ -120,8 +120,13 @@ class Released:
             ValueError: for a wrong path, or style; where jinja2 is not installed: the extra
                 `report` has it.
         """
-        others = [View.of(each.table, each.record) for each in self.others]
-        return report(View.of(self.table, self.record), path, title, number_style, others)
+        report.check(path, number_style)
+        view, *others = (View.of(each.table, each.record) for each in (self, *self.others))
+        page = report.html(view, title, number_style, others)
+        if path is not None:
+            with whole_files.written(os.fspath(path)) as file:
+                file.write(page.encode())
+        return page
 
     def __repr__(self) -> str:  # a notebook shows it
         view = View.of(self.table, self.record)

@@ -1,4 +1,4 @@
-"""`report`: a page that shows a released table to readers who did not run the job.
+"""A page that shows a released table to readers who did not run the job.
 
 The page is one file of HTML: charts, the table, what was spent, and in words what the numbers
 protect. It asks for nothing from the network, and all of it is made of the released table and its
@@ -40,34 +40,6 @@ MOST_BARS, MOST_PANELS = 60, 12
 """How much one chart draws: of more partitions the largest ones."""
 _SUBJECT = "report"
 _FOLDER = Path(__file__).parent
-
-
-def report(
-    view: View,
-    path: str | os.PathLike[str] | None,
-    title: str,
-    number_style: str = PLAIN,
-    others: Sequence[View] = (),
-) -> str:
-    """Return a released table as a page of HTML, and write the page to a file.
-
-    Args:
-        view: the released table.
-        path: the file to write, which ends in .html and is replaced if it exists; None: none.
-        title: the heading of the page; "": one that names the input.
-        number_style: how 1234.5 is written on the page: "1.234,5", "1 234,5", "1234.5", ...
-        others: further tables of the same run, which are drawn as a tree with it.
-
-    Raises:
-        ValueError: for a wrong path, or style; where jinja2 is not installed: the extra `report`
-            has it.
-    """
-    check(path, number_style)
-    page = html(view, title, number_style, others)
-    if path is not None:
-        with whole_files.written(os.fspath(path)) as file:
-            file.write(page.encode())
-    return page
 
 
 def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> None:

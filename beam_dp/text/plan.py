@@ -28,6 +28,10 @@ SEARCHED = "(partitions per person)"
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
 _CAPS = "if one counts, partitions of people in one or two partitions need fewer people"
+_CENTRE = (
+    "sums of distances from it have less noise than sums. Where distances are small beside the "
+    "rows, their sum gets three quarters of what the noise of both costs"
+)
 _KNOWN = (
     "a bound that you know without the data costs nothing: "
     "bounds=ContributionBounds(partitions=3), --bounds partitions=3. If somebody has more, "
@@ -219,7 +223,7 @@ def _is_limited(program: Program) -> bool:
 
 def _max_partitions(program: Program) -> int:
     """Return in how many partitions one person counts for what is no norm."""
-    return program.max_partitions if program.metrics else program.counted
+    return program.max_partitions if program.request.metrics else program.counted
 
 
 def _rows(program: Program) -> tuple[PlanRow, ...]:
@@ -229,7 +233,7 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
             f"(centre of {request.column.name})",
             "median of people, by ranks",
             *_costs([(cost, 1)]),
-            reason="sums of distances from it have less noise than sums",
+            reason=_CENTRE,
         )
         for request, cost in program.request.centre_costs.items()
     ]
@@ -241,7 +245,7 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
         spent = _spent(program, SELECTION)
         rows.append(PlanRow("(partitions)", found.name, *spent, expected_error=error))
     pairs = zip(program.steps, program.gaussian, strict=True)
-    return (*rows, *(_step_row(program, step, step is not other) for step, other in pairs))
+    return (*rows, *(_step_row(program, step, other) for step, other in pairs))
 
 
 def _uses_of(step: Step) -> str:
@@ -250,10 +254,14 @@ def _uses_of(step: Step) -> str:
     return ", ".join(metric.output + name * (len(metric.parts()) > 1) for metric in step.users)
 
 
-def _step_row(program: Program, step: Step, either: bool = False) -> PlanRow:
+def _step_row(program: Program, step: Step, other: Step | None = None) -> PlanRow:
+    """Return the row of a step; and what it is if the other one, with Gaussian noise, errs less."""
     epsilon, rho, delta = _spent(program, step.label)
     release, description = step.release, step.release.describe()._asdict()
-    description["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)" * either
+    if other not in (None, step):
+        description["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)"
+        scale = other.release.describe().noise_scale
+        description["noise_scale"] += f" (or {scale} of the L2 norm)"
     return PlanRow(
         _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **description
     )

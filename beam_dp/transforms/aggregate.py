@@ -28,7 +28,7 @@ from beam_dp.transforms.partitions import (
     check_partitions,
 )
 from beam_dp.transforms.rows_of_people import RowsOfPeople
-from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names
+from beam_dp.transforms.stages import draw_once, guards, noise_off, output_names, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import First, Summarise
 from beam_dp.transforms.stages.draws_folder import draws_of
 from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
@@ -171,9 +171,7 @@ class PrivateAggregate(RowsOfPeople):
         # A trial names the partitions that are likely to be with this budget.
         if noise_off.applies() and self.metrics:
             self._program = self._compile(noise_off.budget_of(self.budget))
-        program, bounds = self._program, self._bounds
-        if bounds.is_automatic:
-            bounds = bounds.up_to(program.limit)
+        program, bounds = self._program, self._bounds.up_to(self._program.limit)
         summarise = Summarise(
             layout,
             Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows),
@@ -199,10 +197,22 @@ class PrivateAggregate(RowsOfPeople):
         self, blocks: beam.PCollection[draw_once.Block]
     ) -> beam.PCollection[beam.Row | pa.RecordBatch]:
         """Return the output of blocks with output columns, once the table was drawn."""
-        suppress = suppress_unreliable.step_of(self._program, self.suppress, self.nonnegative)
-        may_lack = self.agrees and isinstance(self.partitions, PrivatePartitions)
-        how = self._layout, self.batches, suppress, may_lack
-        return draw_once.named(blocks, self.keys, self.metrics, *how)
+        asked, keys = self.metrics, self.keys
+        wholes = [output.whole for output in output_names.outputs_of(asked)]
+        suppress = None
+        if self.suppress is not None or self.nonnegative:
+            suppress = suppress_unreliable.step_of(self._program, self.suppress, self.nonnegative)
+        how = wholes, self._layout.public, suppress
+        if self.batches:
+            names = output_names.output_names(keys, asked)
+            batches = quick_steps.flat_mapped(draw_once.as_batches, names, *how)
+            return blocks | "MakeBatches" >> batches.with_output_types(pa.RecordBatch)
+        is_private = isinstance(self.partitions, PrivatePartitions)
+        may_lack = suppress is not None or (self.agrees and is_private)
+        kind = output_names.output_type(keys, asked, self._layout, may_lack)
+        names = output_names.field_names(keys, asked)
+        rows = quick_steps.flat_mapped(draw_once.as_rows, names, *how)
+        return blocks | "MakeRows" >> rows.with_output_types(kind)
 
     def record(self, job: Mapping[str, Any] | None = None) -> beam.PCollection[Record]:
         """Return a collection of one dict: what was spent on what, and how it was drawn.
@@ -226,7 +236,7 @@ class PrivateAggregate(RowsOfPeople):
         if isinstance(asked, PublicPartitions):
             count = len(asked.keys)
         limits = [each for each in (self._bounds.max_partitions, count) if each is not None]
-        chosen = self._bounds.is_automatic and not self._others
+        chosen = self._bounds.is_automatic and not self._others and count != 1
         rule = "be given where partitions are selected privately"
         checks.require(chosen or bool(limits), _SUBJECT, "bounds.partitions", rule, BOUNDS)
         request = Request(

@@ -19,9 +19,8 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding.accumulator import BATCH_LINES
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.bounding.table import Column, Role, Table
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns import layout as layouts

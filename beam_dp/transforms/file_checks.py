@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms.bounding.columns import Role
+from beam_dp.mechanisms.bounding.table import Role
 from beam_dp.transforms import person_queries, rehearsal, row_queries
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, plain_values, row_fields, written_forms
@@ -123,8 +123,7 @@ def _kind(read: Sequence[Any], name: str) -> frozenset[str]:
     if isinstance(read[0], dict):
         forms = written_forms.of_values([row[name] for row in read[:SCANNED]])
         return forms - written_forms.JSON_TYPES or forms
-    kind = read[0].schema.field(name).type
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    kind = ids.stored(read[0].schema.field(name).type)
     if not ids.is_text(kind):
         return frozenset([str(kind)])
     texts = [batch.column(name)[:SCANNED].cast(pa.string()) for batch in read[:_BATCHES]]

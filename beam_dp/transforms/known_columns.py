@@ -29,6 +29,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io.table_files import ARROW_TYPES
+from beam_dp.transforms.row_queries import Query
 
 _NO_ROWS = (bool, int, float, str, bytes)
 _BATCHES = (pa.RecordBatch, pa.Table)
@@ -44,6 +45,8 @@ Known = tuple[Sequence[str] | None, Types, Forms]
 """The columns of rows, the types of those whose type is known, and how cells are written."""
 _NO_FORMS: Forms = MappingProxyType({})
 _read: weakref.WeakKeyDictionary[beam.PCollection[Any], Known] = weakref.WeakKeyDictionary()
+made_by: weakref.WeakKeyDictionary[beam.PCollection[Any], Query] = weakref.WeakKeyDictionary()
+"""The query that made rows, where one did."""
 
 
 class UnknownColumns(UserWarning):

@@ -36,7 +36,6 @@ import dataclasses
 import functools
 import itertools
 import json
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -272,7 +271,7 @@ def _of_one_type(cells: Any, is_key: bool) -> Any:
 
     No value decides on what is cast, and these casts succeed for all values.
     """
-    kind = cells.type.value_type if pa.types.is_dictionary(cells.type) else cells.type
+    kind = ids.stored(cells.type)
     cells = cells.cast(kind)
     if ids.is_text(kind):
         return cells.cast(pa.large_string())
@@ -399,14 +398,16 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         query = last = self.parsed
         known_columns.check(_SUBJECT, rows, query.needs, None)
         rule = "be rows that no other query makes: a person could be computed twice"
-        checks.require(query_of(rows) is None, _SUBJECT, "its input", rule, "Write one query")
+        checks.require(
+            rows not in known_columns.made_by, _SUBJECT, "its input", rule, "Write one query"
+        )
         known = known_columns.known_of(rows)
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)
             last = query.outer
         step = beam.ParDo(row_queries._Run(last)).with_output_types(pa.RecordBatch)
         made = rows | "Query" >> step
-        _made_by[made] = query
+        known_columns.made_by[made] = query
         names, types, forms = _after(last, *known)
         return made if names is None else known_columns.remember(made, names, types, forms)
 
@@ -458,11 +459,3 @@ def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms
     plain = kept | {name: of for name, of in query.named.items() if of is not None}
     passed = {name: forms[of] for name, of in plain.items() if of in forms}
     return query.outputs(read), out, passed
-
-
-_made_by: weakref.WeakKeyDictionary[beam.PCollection[Any], Query] = weakref.WeakKeyDictionary()
-
-
-def query_of(rows: beam.PCollection[Any]) -> Query | None:
-    """Return the query that made these rows; None where none is known."""
-    return _made_by.get(rows)

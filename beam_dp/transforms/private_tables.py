@@ -34,12 +34,12 @@ from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.text.plan import total_of
+from beam_dp.transforms import known_columns
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, partition_keys
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys, encoded
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
-from beam_dp.transforms.person_queries import query_of
 from beam_dp.transforms.stages import draw_once, output_names, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import adapted
 from beam_dp.transforms.stages.draw_once import Block
@@ -122,7 +122,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         share, *shares = self.first.budget.split([1, *weights])
         self.tables = [dataclasses.replace(self.first, budget=share)]
         self.tables += map(self._further, columns, entries, shares)
-        metrics = zip(*(table._program.metrics for table in self.tables), strict=True)
+        metrics = zip(*(table._program.request.metrics for table in self.tables), strict=True)
         programs = [table._program for table in self.tables]
         self.agreeing = [
             at
@@ -210,7 +210,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         of_all = f"which costs {total_of(self.first.budget)} in all: {'; '.join(titles)}"
         names = [metric.output for metric in self.first.metrics]
         agreeing = [names[at] for at in self.agreeing]
-        means = [m.output for m in self.tables[0]._program.metrics if isinstance(m, MeanOfReleased)]
+        asked = self.tables[0]._program.request.metrics
+        means = [metric.output for metric in asked if isinstance(metric, MeanOfReleased)]
         left = [name for name in names if name not in (*agreeing, *means)]
         sentences = [f"{len(self.tables)} tables of one run, {of_all}"]
         sentences += [_AGREEING.format(", ".join(agreeing))] if agreeing else [_APART]
@@ -226,7 +227,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     def expand(self, rows: beam.PCollection[Any]) -> Any:
         """Draw each table, make all agree in one step that reads the draws, and name them."""
-        if (query := query_of(rows)) is not None:
+        if (query := known_columns.made_by.get(rows)) is not None:
             self.first.reads(query)  # a ledger is charged with that one
         pairs = list(zip(self.endings, self.tables, strict=True))
         outputs = tuple(rows | f"Release{ending}" >> table for ending, table in pairs)
@@ -310,7 +311,7 @@ def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[
     ]
     found = several_metrics.agree(tables, links, plan.which, plan.nonnegative)
     for at, (table, numbers) in enumerate(zip(tables, found, strict=True)):
-        of_metrics = zip(table.program.metrics, numbers, strict=True)
+        of_metrics = zip(table.program.request.metrics, numbers, strict=True)
         columns = tuple(c for metric, each in of_metrics for c in metric.output_columns(each))
         keys = gathered[at][0]
         if keys.dtype == object:

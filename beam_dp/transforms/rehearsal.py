@@ -54,8 +54,7 @@ def draws(run: PrivateTables, runs: int) -> list[list[Numbers]]:
     """
     made = []
     for table in run.tables:
-        program, bounds = table._program, table._bounds
-        bounds = bounds.up_to(program.limit) if bounds.is_automatic else bounds
+        program, bounds = table._program, table._bounds.up_to(table._program.limit)
         made.append(_Rehearsal(table, program, bounds, Noise()))
     found = [_drawn(run, made) for _ in range(runs)]
     return [list(of_table) for of_table in zip(*found, strict=True)]

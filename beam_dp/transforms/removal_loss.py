@@ -9,12 +9,11 @@ import apache_beam as beam
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
-from beam_dp.mechanisms.metrics.base import Metric, shown
+from beam_dp.mechanisms.metrics.base import REMOVALS, Metric, shown
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.compile import Loss, compile_loss
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
-from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 from beam_dp.transforms.partitions import PublicPartitions, check_bounds, check_public
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import draw_once, guards, output_names, quick_steps

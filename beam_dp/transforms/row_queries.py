@@ -554,10 +554,8 @@ def connected() -> Any:
     return connection
 
 
-@functools.cache
-def _parser() -> Any:
-    """Return the DuckDB that parses, and sees no row."""
-    return connected()
+_parser = functools.cache(connected)
+"""Returns the DuckDB that parses, and sees no row."""
 
 
 def _parsed(asked: str, given: str) -> str:

@@ -6,13 +6,12 @@ from typing import Any
 import apache_beam as beam
 
 from beam_dp.mechanisms.accounting import periods
-from beam_dp.mechanisms.bounding.columns import Column
+from beam_dp.mechanisms.bounding.table import Column
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.partitions import Partitions, PublicPartitions
-from beam_dp.transforms.person_queries import query_of
 from beam_dp.transforms.row_queries import Query
 from beam_dp.transforms.stages import guards, shard_number
 
@@ -90,7 +89,7 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         """Refuse rows for which the guarantee is not proved, and those without a wanted column."""
         name = type(self).__name__
         guards.check_input(name, rows)
-        if (query := query_of(rows)) is not None:
+        if (query := known_columns.made_by.get(rows)) is not None:
             self.reads(query)
         also = (name for names, _ in self._also_listed for name in names)
         wanted = tuple(dict.fromkeys((*self.people_columns, *self._partition, *read, *also)))

@@ -174,7 +174,7 @@ def _complete(
     clips: list[set[tuple[float, float]]] = [set() for _ in taken.steps]
     sums: dict[str, list[float]] = {}
     for block in blocks:
-        for metric in taken.metrics if not sums else ():
+        for metric in taken.request.metrics if not sums else ():
             if adds_up(metric, taken):
                 noise = noise_of(taken, block.drawn, metric.parts())
                 sums |= {metric.output: list(noise)} if math.isfinite(noise.tail_bound) else {}

@@ -96,14 +96,16 @@ def doubtful(
 
 def step_of(
     program: Program, rule: SuppressUnreliable | None, nonnegative: bool
-) -> Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]] | None:
-    """Return what turns released columns into those that leave; None: all leave as they are."""
-    if rule is None and not nonnegative:
-        return None
+) -> Callable[[Sequence[np.ndarray]], tuple[np.ndarray, ...]]:
+    """Return what turns released columns into those that leave."""
     open_ones = (step.users for step in program.steps if step.release.one_sided)
     one_sided = {metric.output for users in open_ones for metric in users}
     return functools.partial(
-        kept, metrics=program.metrics, rule=rule, nonnegative=nonnegative, one_sided=one_sided
+        kept,
+        metrics=program.request.metrics,
+        rule=rule,
+        nonnegative=nonnegative,
+        one_sided=one_sided,
     )
 
 

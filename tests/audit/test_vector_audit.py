@@ -30,7 +30,7 @@ from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.testing.losses.draw_costs import weigh_one_draw
-from tests.doubles import Asked, compile_program
+from tests.doubles import Asked, ZeroNoise, compile_program
 from tests.reference import Row, table_of
 
 pytestmark = pytest.mark.audit
@@ -251,8 +251,9 @@ def box_losses(budget: dp.Budget, partitions: int) -> list[float]:
     [step] = program.steps
     release = step.release
     assert isinstance(release, AdditiveRelease)
-    choice = np.zeros((1, 1, release.clip.choice.buckets), np.int64)
-    choice[0, 0, -2] = 10**6
+    many = np.zeros((1, 1, release.clip.choice.buckets), np.int64)
+    many[0, 0, -2] = 10**6
+    choice = release.clip.choice.draw(many, ZeroNoise())
     found = []
     for places in itertools.product(((), (1,)), repeat=partitions):
         seen = []
@@ -287,8 +288,9 @@ def given_back_alike() -> bool:
     [step] = program.steps
     release = step.release
     assert isinstance(release, AdditiveRelease)
-    choice = np.zeros((1, 2, release.clip.choice.buckets), np.int64)
-    choice[0, :, 2], choice[0, :, 6] = 10**4, 60
+    many = np.zeros((1, 2, release.clip.choice.buckets), np.int64)
+    many[0, :, 2], many[0, :, release.clip.choice.places[6]] = 10**4, 60
+    choice = release.clip.choice.draw(many, ZeroNoise())
     found = []
     for people in (crowd, [*crowd, ((7,), (), (-(10**12),))]):
         view = Database(program, table(program, people), 3).view.at(step.first, choice)

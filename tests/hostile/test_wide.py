@@ -220,7 +220,7 @@ def test_a_wide_column_changes_nothing_of_others(unit: Fraction) -> None:
 
 
 def check(case: Case, rows: list[Any]) -> None:
-    columns = [each.name for metric in case.program.metrics for each in metric.outputs]
+    columns = [each.name for metric in case.program.request.metrics for each in metric.outputs]
     clips, before = released(case, rows, NoNoise())
     for value in GIANTS:
         _, after = released(case, [*rows, giant(value)], NoNoise(), clips)

@@ -29,8 +29,8 @@ from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.mechanisms.planning.compile import program_at
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.request import CAP_SHARE
-from beam_dp.mechanisms.summaries import worker_limits
 from beam_dp.mechanisms.summaries.histograms import Summary
+from beam_dp.mechanisms.summaries.owner_lines import OWNERS
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.text.plan import SEARCHED, Plan, describe, protected, record_of
 from beam_dp.text.text_tables import text_table
@@ -163,7 +163,7 @@ def test_several_owners_are_named_in_one_line():
     assert protected(["VisitorId", "Payee"], None, budget) == two.format("Payee")
     meant = ". For one person's rows of one Day, write --period Day"
     assert protected(["VisitorId", "Day"], None, budget) == two.format("Day") + meant
-    columns = [f"c{number}" for number in range(worker_limits.OWNERS)]
+    columns = [f"c{number}" for number in range(OWNERS)]
     eight = "each row has 8 owners: c0, c1, c2, c3, c4, c5, c6 an"
     assert protected(columns, None, budget).startswith(eight)
     made = PrivateAggregate(["VisitorId", "Day"], [sums.Count()], Budget(1.0))
@@ -279,6 +279,25 @@ def test_the_record_of_a_mean_says_what_each_number_of_it_cost() -> None:
     spent = {each["on"]: Fraction(each["epsilon"]) for each in record["spent"]}
     total, rows = (spent[f"{step.label}: noise"] for step in program.steps)
     assert total == 3 * rows and sum(spent.values()) == 1
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+@pytest.mark.parametrize("partitions", [1, 40])
+def test_the_plan_says_what_noise_a_run_has_within_a_factor_of_three_halves(
+    budget: dp.Budget, partitions: int
+) -> None:
+    """Whoever the people are: nobody, many alike, or a tail, in one partition each or in many."""
+    program = compile_program([dp.Count(), dp.Sum("v")], budget, 1, partitions=partitions)
+    said = [re.findall(r"[\d.]+(?= clips)", row.noise_scale) for row in describe(program).rows]
+    for of_people in ({}, {0: 10**6}, {0: 10**4, 3: 5000, 9: 40}):
+        choices = []
+        for clip in program.clips:
+            people = np.zeros((1, clip.choice.sides, clip.choice.buckets), np.int64)
+            people[0, 0, list(of_people)] = list(of_people.values())
+            choices.append(clip.choice.draw(people, ZeroNoise()))
+        for step, planned in zip(program.with_better_noise(choices), said, strict=True):
+            scale = step.release._noise_at(choices[step.shared]).scale(step.release.place)
+            assert min(abs(math.log(float(each) / scale)) for each in planned) < math.log(1.5)
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)

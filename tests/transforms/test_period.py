@@ -11,8 +11,7 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.bounding.table import two_words
+from beam_dp.mechanisms.bounding.table import Column, Role, two_words
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 

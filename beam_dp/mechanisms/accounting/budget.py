@@ -165,10 +165,10 @@ def _at_least(
     subject: str, name: str, value: object, least: Fraction, shown: str, hint: str
 ) -> Fraction:
     exact = checks.number(subject, name, value)
-    text = readable(value) if isinstance(value, Fraction) else repr(value)
-    checks.require(
-        least <= exact, subject, name, f"be above 0 (at least {shown}), not {text}", hint
-    )
+    if exact < least:
+        text = readable(value) if isinstance(value, Fraction) else repr(value)
+        rule = f"be above 0 (at least {shown}), not {text}"
+        raise checks.ParameterError(subject, name, rule, hint)
     return exact
 
 
@@ -222,9 +222,9 @@ def check_total(budget: Budget, entries: Sequence[Entry]) -> None:
     """
     amount = sum((counted(budget, cost) * times for _, cost, times in entries), Fraction(0))
     delta = sum((cost.delta * times for _, cost, times in entries), Fraction(0))
-    rule = f"be at most {budget}, not {readable(amount)} with delta {readable(delta)}"
-    fits = amount <= budget.amount and delta <= budget.delta
-    checks.require(fits, "account", "the total", rule)
+    if amount > budget.amount or delta > budget.delta:
+        rule = f"be at most {budget}, not {readable(amount)} with delta {readable(delta)}"
+        raise checks.ParameterError("account", "the total", rule)
 
 
 def counted(whole: Budget, cost: Budget) -> Fraction:

@@ -64,8 +64,8 @@ class ContributionBounds:
         return _least(None if self.partitions == AUTO else self.partitions, self.rows)
 
     def up_to(self, partitions: int | None) -> "ContributionBounds":
-        """Return the same bounds with this one on partitions."""
-        return dataclasses.replace(self, partitions=partitions)
+        """Return the bounds with this one on partitions, where that is to be chosen privately."""
+        return dataclasses.replace(self, partitions=partitions) if self.is_automatic else self
 
     @property
     def max_rows_per_partition(self) -> int | None:

@@ -103,7 +103,7 @@ def agree(
         which: the metrics that add up in all tables.
         nonnegative: whether all that is released is at least 0.
     """
-    metrics = tables[0].program.metrics
+    metrics = tables[0].program.request.metrics
     opened = [[k for k in links if k.fine == at and k.is_open] for at in range(len(tables))]
     known = [table.program.parts(table.drawn, table.sums) for table in tables]
     drawn = [[m.combine([each[part] for part in m.parts()]) for m in metrics] for each in known]

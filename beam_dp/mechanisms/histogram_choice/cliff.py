@@ -122,7 +122,10 @@ class CliffChoice(ClipChoice):
         seen = second[0].max(axis=0) / self._second.scale
         last = max(np.flatnonzero(seen >= _MANY), default=len(seen) - 1)
         sharp = (seen[last + 1 :] <= _FEW).all()
-        end, octave = cells.start + (last if sharp else len(seen) - 1), self.thresholds[cells.stop - 1]
+        end, octave = (
+            cells.start + (last if sharp else len(seen) - 1),
+            self.thresholds[cells.stop - 1],
+        )
         edges = tuple(self.thresholds[end] if edge == octave else edge for edge in self.ends)
         return end, dataclasses.replace(self._first, edges=edges)
 

@@ -17,7 +17,7 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     falling_spread,
     lost,
 )
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise, all_beyond, beyond
 from beam_dp.mechanisms.noise.sampling import Noise
 
 _MOST, _LEAST = Fraction(2, 5), Fraction(1, 32)
@@ -175,7 +175,7 @@ class ClipChoice:
         known, which = np.unique(chances, return_inverse=True)
         shown = np.zeros(noisy.shape, bool)
         for width in WINDOWS:
-            each = self._noise.all_beyond(width, tuple((known / self._tests).tolist()))
+            each = all_beyond(self.cost, width, tuple((known / self._tests).tolist()))
             levels = each[which].reshape(chances.shape)
             shown |= _windows(noisy, width) > levels[:, None, :]
         return shown
@@ -193,7 +193,7 @@ class ClipChoice:
     @property
     def unseen(self) -> float:
         """How many people may be in the bucket above a clip, typically, and not be shown."""
-        return self._noise.beyond(1, self._alarm * _RARER / self._tests)
+        return beyond(self.cost, 1, self._alarm * _RARER / self._tests)
 
     def draw(self, people: np.ndarray, noise: Noise) -> np.ndarray:
         """Draw the noisy histograms of some rows, each with its own people.

@@ -89,7 +89,8 @@ class Spread(NamedTuple):
         sums = sums * _mean_power((widths - slopes) * above)
         people = np.exp(-slopes * below) * _mean_power(-slopes * above)
         found = above * (sums - clip * people) / _mean_power(-slopes)
-        return np.clip(found, 0.0, np.maximum(self.uppers - 0.5 - clip, 0.0))
+        most = np.maximum(self.uppers - 0.5 - clip, 0.0)
+        return np.asarray(np.clip(found, 0.0, most))
 
     @property
     def means(self) -> np.ndarray:

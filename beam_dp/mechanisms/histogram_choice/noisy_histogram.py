@@ -63,31 +63,24 @@ class HistogramNoise:
         scale = AdditiveNoise(self.budget).scale
         return scale / math.sqrt(2) if self.budget.is_zcdp else scale
 
-    def beyond(self, buckets: int, chance: float) -> float:
-        """Return a t that the sum of the noise of so many buckets exceeds with at most this chance.
-
-        Laplace, one bucket: P(X > t) = e^(-rate (floor(t) + 1)) / (1 + e^-rate). Else let N be the
-        continuous variable of the same rate or variance, and R be N rounded to the nearest integer.
-        P(R = k) / P(X = k) grows with |k|: it is proportional to sinh(rate / 2) for k != 0 and to
-        1 - e^(-rate / 2), which is less, for k = 0; for Gaussian noise of variance v, to the
-        integral of e^(-u^2 / (2 v)) cosh(k u / v) over |u| <= 1/2. So |X| is stochastically at most
-        |R|. X and R are symmetric and unimodal: the same holds of sums of b of them (Birnbaum
-        1948), and a sum of b R exceeds one of b N by at most b / 2.
-        """
-        return _beyond(self.budget, buckets, chance)
-
-    def all_beyond(self, buckets: int, chances: tuple[float, ...]) -> np.ndarray:
-        """Return `beyond` for each of several chances."""
-        return _all_beyond(self.budget, buckets, chances)
-
-
-@functools.lru_cache(maxsize=1 << 10)
-def _all_beyond(budget: Budget, buckets: int, chances: tuple[float, ...]) -> np.ndarray:
-    return np.array([_beyond(budget, buckets, chance) for chance in chances])
-
 
 @functools.lru_cache(maxsize=1 << 14)
-def _beyond(budget: Budget, buckets: int, chance: float) -> float:
+def beyond(budget: Budget, buckets: int, chance: float) -> float:
+    """Return a t that the sum of the noise of so many buckets exceeds with at most this chance.
+
+    Laplace, one bucket: P(X > t) = e^(-rate (floor(t) + 1)) / (1 + e^-rate). Else let N be the
+    continuous variable of the same rate or variance, and R be N rounded to the nearest integer.
+    P(R = k) / P(X = k) grows with |k|: it is proportional to sinh(rate / 2) for k != 0 and to
+    1 - e^(-rate / 2), which is less, for k = 0; for Gaussian noise of variance v, to the integral
+    of e^(-u^2 / (2 v)) cosh(k u / v) over |u| <= 1/2. So |X| is stochastically at most |R|. X and R
+    are symmetric and unimodal: the same holds of sums of b of them (Birnbaum 1948), and a sum of b
+    R exceeds one of b N by at most b / 2.
+
+    Args:
+        budget: that of `HistogramNoise`.
+        buckets: how many.
+        chance: of more.
+    """
     if budget.is_zcdp:
         deviation = AdditiveNoise(budget).scale * math.sqrt(buckets)
         return deviation * -NormalDist().inv_cdf(chance) + buckets / 2
@@ -95,6 +88,12 @@ def _beyond(budget: Budget, buckets: int, chance: float) -> float:
     if buckets == 1:
         return -math.log(chance * (1 + math.exp(-rate))) / rate
     return _laplace_sum(buckets, chance) / rate + buckets / 2
+
+
+@functools.lru_cache(maxsize=1 << 10)
+def all_beyond(budget: Budget, buckets: int, chances: tuple[float, ...]) -> np.ndarray:
+    """Return `beyond` for each of several chances."""
+    return np.array([beyond(budget, buckets, chance) for chance in chances])
 
 
 @functools.lru_cache(maxsize=1 << 14)

@@ -24,14 +24,12 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler, Release, Released
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.integers import WIDE
 from beam_dp.mechanisms.summaries.person_value import PERSON_VALUES
-from beam_dp.mechanisms.summaries.worker_limits import REMOVALS
 
 Ends = tuple[Fraction | None, Fraction | None]
 """The ends of the values of a column, as far as they are known."""
@@ -39,6 +37,9 @@ UNIT = Fraction(1, 1_000_000)
 """The default grid of values: integers and decimals of up to six places are exact on it."""
 CENTRE = Fraction(3, 20)
 """The part of the budget of a metric that chooses a centre for it."""
+REMOVALS = 2_000_000
+"""K, the most removals that a search may look at. A profile of so many takes some 100 MB and
+seconds of a worker, for one partition."""
 _LEAST_UNIT = Fraction(1, 1 << 200)
 _FARTHEST = Fraction(10) ** 200
 

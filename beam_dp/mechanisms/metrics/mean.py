@@ -329,13 +329,9 @@ class Variance(OfNumbersBetween):
     """
 
     splits_alpha: ClassVar[bool] = False
+    truth_within: ClassVar[tuple[float, float]] = (0.0, np.inf)
     root: ClassVar[bool] = False
     """Whether the root is released."""
-
-    @property
-    def truth_within(self) -> tuple[float, float]:
-        """A variance is not below 0."""
-        return 0.0, np.inf
 
     def of_people(self) -> OfPeople:
         """Return the variance of people's means, or its root."""

@@ -69,6 +69,7 @@ class CustomProfile(Profiled, OfNumbers):
     """
 
     word: ClassVar[str] = "custom"
+    _prefix: ClassVar[str] = "custom"
     functions: ClassVar[tuple[str, ...]] = ("profile",)
     profile: ProfileFunction
     _: dataclasses.KW_ONLY
@@ -89,10 +90,6 @@ class CustomProfile(Profiled, OfNumbers):
         """Return the function, guarded."""
         function = GuardedProfile(self.profile, removals, self.lowest)
         return UserProfile(Relation(context.index(self.source)), self.exact_unit, function)
-
-    @property
-    def _prefix(self) -> str:
-        return "custom"
 
 
 def _check_function(subject: str, name: str, function: object, argument: str) -> None:

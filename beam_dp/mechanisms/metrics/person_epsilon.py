@@ -35,7 +35,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.candidates.decimal_grid import default_values
 from beam_dp.mechanisms.metrics.base import Context, Metric
 from beam_dp.mechanisms.metrics.preprocessed import FINE, PreprocessedRelease, Preprocessing, grid

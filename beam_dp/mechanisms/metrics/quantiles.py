@@ -77,15 +77,11 @@ class OfRanks(OfValues, OfRowsOrPeople):
     """
 
     word: ClassVar[str] = "rank"
+    is_ranked: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_indexes(type(self).__name__, self.candidates)
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether its error is one of ranks: yes."""
-        return True
 
     def by_ranks(
         self, context: Context, share: Budget, shares: tuple[Fraction, ...], alone: bool = True

@@ -16,7 +16,7 @@ import numpy as np
 
 from beam_dp.mechanisms import ratio
 from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
-from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     AdditiveRelease,
     Limits,
@@ -73,6 +73,7 @@ class Ratio(OfRowsOrPeople):
     """
 
     word: ClassVar[str] = "ratio"
+    truth_within: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     equals: Comparison = 1
     method: str = CLIP
@@ -153,11 +154,6 @@ class Ratio(OfRowsOrPeople):
         nothing = Released.between(np.full(len(noise), np.nan), np.inf, np.inf)
         seen = joined(_quotient, [each.moved_inside(0.0, np.inf) for each in released])
         return seen.where(ones + rest > noise, nothing)
-
-    @property
-    def truth_within(self) -> tuple[float, float]:
-        """A share is from 0 to 1."""
-        return 0.0, 1.0
 
 
 def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:

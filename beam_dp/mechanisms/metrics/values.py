@@ -93,6 +93,7 @@ class DistinctCount(Clippable, OfColumn):
     """
 
     word: ClassVar[str] = "distinct"
+    _prefix: ClassVar[str] = "distinct"
     whole: ClassVar[bool] = True
 
     def clipped(self, context: Context, share: Budget) -> Release:
@@ -107,10 +108,6 @@ class DistinctCount(Clippable, OfColumn):
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed by parts."""
         return DistinctItems(Relation(context.index(self.source), context.others), removals)
-
-    @property
-    def _prefix(self) -> str:
-        return "distinct"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -206,8 +206,7 @@ class _Hull:
         return ends
 
     def _span(self, levels: Integers, clip: int) -> Integers:
-        factor = integers.narrow(np.array([clip], object))
-        return integers.divide(integers.product(levels, factor), self.levels)
+        return integers.divide(integers.product(levels, integers.alone(clip)), self.levels)
 
     def bound(self, place: int, alpha: Fraction) -> int:
         """Return a bound that the noise of a number exceeds with probability alpha at most."""
@@ -380,7 +379,7 @@ class _Gaussian:
     def _correlated(self, clip: int, common: Integers, noise: Noise) -> Integers:
         parts = self.parts
         alone = noise.discrete_gaussian(self.variances[0] * (clip * parts) ** 2, len(common))
-        moved = integers.product(common, integers.narrow(np.array([clip], object)))
+        moved = integers.product(common, integers.alone(clip))
         both = integers.add(integers.narrow(alone), moved)
         doubled = integers.add(integers.add(both, both), np.array([parts]))
         return integers.divide(doubled, 2 * parts)

@@ -43,7 +43,7 @@ import dataclasses
 import functools
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -95,6 +95,9 @@ class TruncatedGeometric:
     pre_threshold: n is replaced by max(0, n - pre_threshold + 1), which moves by at most one.
     """
 
+    name: ClassVar[str] = "truncated geometric selection"
+    """The mechanism, for the plan."""
+
     epsilon: Fraction
     delta: Fraction
     pre_threshold: int = 1
@@ -111,11 +114,6 @@ class TruncatedGeometric:
     def middle(self, partitions: int) -> float:
         """Return about how many people, in however many partitions each, are seen half the time."""
         return self.pre_threshold + halfway(self.epsilon, self.delta)
-
-    @property
-    def name(self) -> str:
-        """The mechanism, for the plan."""
-        return "truncated geometric selection"
 
     @property
     def certainty(self) -> str:
@@ -270,6 +268,9 @@ class WeightedThreshold:
     arXiv 2002.09745, and Carvalho, Wang, Gondara, Miao 2022.
     """
 
+    name: ClassVar[str] = "weighted selection by Gaussian noise"
+    """The mechanism, for the plan."""
+
     rho: Fraction
     delta: Fraction
     most: int = 1
@@ -297,11 +298,6 @@ class WeightedThreshold:
     def middle(self, partitions: int) -> int:
         """Return with how many people, each in so many, a partition is released half of the time."""
         return self.threshold // math.isqrt(_ONE**2 // min(partitions, self.most)) + 1
-
-    @property
-    def name(self) -> str:
-        """The mechanism, for the plan."""
-        return "weighted selection by Gaussian noise"
 
     @property
     def certainty(self) -> str:

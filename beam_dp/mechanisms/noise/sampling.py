@@ -327,14 +327,11 @@ class Noise:
         return runs
 
     def _fixed_coins(self, enclosing: Enclosing, x: Fraction, size: int) -> npt.NDArray[np.bool_]:
-        bound, first = functools.partial(enclosing, x), _first_bits(enclosing, x)
-        return self._coins(bound, first, size)
-
-    def _coins(self, bound: Bound, first: int, size: int) -> npt.NDArray[np.bool_]:
-        """Return exact coins of the p within `bound`, whose 16 leading bits are `first`.
+        """Return exact coins of the p that is enclosed.
 
         16 uniform bits decide unless they equal those of p: then more bits are drawn.
         """
+        bound, first = functools.partial(enclosing, x), _first_bits(enclosing, x)
         uniforms = self.words(-(-size // 4)).view(np.uint16)[:size]
         heads = uniforms < first
         for tie in np.flatnonzero(uniforms == first).tolist():

@@ -56,6 +56,11 @@ def narrow(column: np.ndarray) -> np.ndarray:
     return narrow_column if safe else column
 
 
+def alone(value: int) -> np.ndarray:
+    """Return a column of one integer of any size."""
+    return narrow(np.array([value], object))
+
+
 def is_missing(column: np.ndarray, sentinel: int) -> np.ndarray:
     """Return where `column` holds the sentinel (`LOWEST` or `HIGHEST`)."""
     missing = column == (_WIDE[sentinel] if column.dtype == object else sentinel)
@@ -149,7 +154,7 @@ def to_limbs(column: np.ndarray) -> np.ndarray:
 def scale(units: np.ndarray, unit: Fraction) -> np.ndarray:
     """Return units in the user's scale: integers where the unit is one, else the nearest floats."""
     if unit.denominator == 1:
-        return product(units, narrow(np.array([unit.numerator], object)))
+        return product(units, alone(unit.numerator))
     if units.dtype == object:
         return np.array([float(int(value) * unit) for value in units], np.float64)
     in_floats = unit.numerator == 1 and unit.denominator <= EXACT

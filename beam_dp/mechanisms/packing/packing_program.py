@@ -236,7 +236,7 @@ def of_rows(
         gains=free,
         rooms=np.append(0 * own, 1),
         most=ones,
-        worth=integers.concatenate([0 * own + 1, integers.narrow(np.array([total], object))]),
+        worth=integers.concatenate([0 * own + 1, integers.alone(total)]),
         column_sizes=ones,
         line_sizes=np.append(np.full(rows, top), 1),
         blocks=(people + rows, people + rows + 1),

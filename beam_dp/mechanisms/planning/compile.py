@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget, Entry, check_total, cost_of_all
-from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Column, Field, Role, table_order
 from beam_dp.mechanisms.histogram_choice.clip_choice import share_of_norm
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart

@@ -8,8 +8,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, Entry, cost_of_all
-from beam_dp.mechanisms.bounding.columns import Column
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Column, Field
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, draw_jointly
@@ -119,11 +118,6 @@ class Program:
     chosen: Adaptive = dataclasses.field(default=NOTHING, compare=False)
 
     @property
-    def metrics(self) -> tuple[Metric, ...]:
-        """What is released."""
-        return self.request.metrics
-
-    @property
     def counted(self) -> int:
         """How many partitions of a person count for the selection."""
         return self.chosen.cap or self.request.caps[-1]
@@ -168,7 +162,7 @@ class Program:
         of_pairs = zip(logarithms[1::2], logarithms[::2], strict=True)
         better = self.gaussian if sum(two - one for two, one in of_pairs) < 0 else self.steps
         steps = list(better)
-        for metric in self.metrics:
+        for metric in self.request.metrics:
             places = [place for place, step in enumerate(better) if step.users == (metric,)]
             if metric.is_quotient and len(places) == 2:
                 total, divisor = places
@@ -255,7 +249,7 @@ class Program:
     def combine(self, drawn: Sequence[Released], sums: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return the output columns of all metrics: a function of what was released."""
         known = self.parts(drawn, sums)
-        pairs = [(m, m.combine([known[part] for part in m.parts()])) for m in self.metrics]
+        pairs = [(m, m.combine([known[part] for part in m.parts()])) for m in self.request.metrics]
         return tuple(column for metric, each in pairs for column in metric.output_columns(each))
 
     def parts(self, drawn: Sequence[Released], sums: np.ndarray) -> dict[MetricPart, Released]:

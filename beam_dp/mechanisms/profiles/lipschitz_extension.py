@@ -55,9 +55,7 @@ class ProfileExtension:
     def __call__(self, threshold: Fraction) -> Fraction:
         """Return E(D)."""
         # In integers of 1 / denominator, which are faster than fractions.
-        step, parts = (
-            integers.narrow(np.array([part], object)) for part in threshold.as_integer_ratio()
-        )
+        step, parts = map(integers.alone, threshold.as_integer_ratio())
         levels, people = self._terms
         sums = integers.add(integers.product(levels, parts), integers.product(people, step))
         return Fraction(int(sums.min()), threshold.denominator)

@@ -430,4 +430,4 @@ def _estimates(ones: Counts, zeros: Counts, far: int, farther: int) -> Estimates
 
 
 def _plus(counts: Counts, number: int) -> Counts:
-    return integers.add(counts, integers.narrow(np.array([number], object)))
+    return integers.add(counts, integers.alone(number))

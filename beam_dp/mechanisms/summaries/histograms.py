@@ -138,8 +138,7 @@ class Measure:
         if self.totals is not None:
             parts = [(_numbers(table, self.totals), -2 * self.centre), (counts, self.centre**2)]
         for each, factor in parts:
-            factors = integers.narrow(np.array([factor], object))
-            numbers = integers.add(numbers, integers.product(each, factors))
+            numbers = integers.add(numbers, integers.product(each, integers.alone(factor)))
         return numbers
 
     def buckets(self, numbers: np.ndarray) -> np.ndarray:

@@ -38,6 +38,8 @@ from beam_dp.mechanisms.bounding import ordering, table
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.numerics import hashing, integers
 
+OWNERS = 8
+"""The most owners of a row that are computed with."""
 _WIDEST = 1 << 62
 _EMPTY = np.uint64(1 << 63)  # `integers.LOWEST`: an empty role
 _NO_KEY = np.uint64(0)
@@ -168,12 +170,6 @@ class Owned(table.Columnar):
     def __len__(self) -> int:
         return len(self.relation)
 
-    @classmethod
-    def nothing(cls) -> "Owned":
-        """Return no lines."""
-        empty, nobody = np.empty(0, np.int64), np.empty((1, 0), np.uint64)
-        return cls(partition=nobody, relation=empty, person=nobody, item=empty, count=empty)
-
     def of(self, indexes: np.ndarray, size: int, relation: int) -> list[Lines]:
         """Return the lines of one relation for each of `size` partitions.
 
@@ -200,6 +196,11 @@ class Owned(table.Columnar):
         )
 
 
+_NONE, _NOBODY = np.empty(0, np.int64), np.empty((1, 0), np.uint64)
+NO_LINES = Owned(partition=_NOBODY, relation=_NONE, person=_NOBODY, item=_NONE, count=_NONE)
+"""What is there where no statistic asks who owns what."""
+
+
 def _numbered(codes: Sequence[np.ndarray]) -> np.ndarray:
     """Return owners by number from 0, as (roles, lines); -1 for an empty role."""
     words = np.concatenate(codes)
@@ -223,9 +224,10 @@ def merge(parts: Sequence[Owned]) -> Owned:
     """Return the lines, equal ones merged; lines of a partition follow each other.
 
     Lines that have no equal keep their order: lines that came ordered by owner stay so.
+
+    Args:
+        parts: at least one; all may be empty.
     """
-    if not parts:
-        return Owned.nothing()
     joined = table.concatenate([part for part in parts if len(part)] or parts[:1])
     order = _by_partition(joined.partition)
     return _merged(joined if order is None else joined.take(order))

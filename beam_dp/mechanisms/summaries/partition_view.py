@@ -8,7 +8,7 @@ from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import changes, pick
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.histograms import RESIDUAL, Summary, from_bits
-from beam_dp.mechanisms.summaries.owner_lines import Lines, Owned
+from beam_dp.mechanisms.summaries.owner_lines import NO_LINES, Lines, Owned
 
 
 class PartitionView:
@@ -34,13 +34,12 @@ class PartitionView:
         summary: Summary,
         indexes: np.ndarray,
         size: int,
-        owned: Owned | None = None,
-        owned_places: np.ndarray | None = None,
+        owned: Owned = NO_LINES,
+        owned_places: np.ndarray = NO_LINES.relation,
     ) -> None:
         self._summary = summary
         self._indexes = indexes
-        self._owned = Owned.nothing() if owned is None else owned
-        self._owned_indexes = np.empty(0, np.int64) if owned_places is None else owned_places
+        self._owned, self._owned_indexes = owned, owned_places
         self.size = size
         self.total = size
         self.clip: np.ndarray | None = None
@@ -64,13 +63,11 @@ class PartitionView:
 
     @classmethod
     def of_listed(
-        cls, summary: Summary, listed: np.ndarray, owned: Owned | None = None
+        cls, summary: Summary, listed: np.ndarray, owned: Owned = NO_LINES
     ) -> "PartitionView":
         """Return the view of some partitions, by their different identities."""
-        lines = Owned.nothing() if owned is None else owned
-        places = (places_of(each.partition, listed) for each in (summary, lines))
-        indexes, owned_places = places
-        return cls(summary, indexes, listed.shape[1], lines, owned_places)
+        indexes, owned_places = (places_of(each.partition, listed) for each in (summary, owned))
+        return cls(summary, indexes, listed.shape[1], owned, owned_places)
 
     def among(self, total: int) -> "PartitionView":
         """Return the view as that of a run with so many partitions."""

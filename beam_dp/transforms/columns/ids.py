@@ -72,6 +72,11 @@ def supported(kind: pa.DataType) -> bool:
     return whole_decimal or is_text(kind) or any(check(kind) for check in checks)
 
 
+def stored(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the cells of a column, also of one that is a dictionary."""
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
 def is_text(kind: pa.DataType) -> bool:
     """Return whether an Arrow type is a string type."""
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or kind == pa.string_view()

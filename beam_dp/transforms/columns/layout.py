@@ -25,8 +25,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.bounding.table import Table, concatenate
+from beam_dp.mechanisms.bounding.table import Column, Role, Table, concatenate
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
 from beam_dp.mechanisms.summaries import owner_lines
@@ -261,15 +260,15 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
     for name, role in named:
         if name is None or name not in types:
             continue
-        kind, (fits, rule) = _stored(types[name]), _RULES[role]
+        kind, (fits, rule) = ids.stored(types[name]), _RULES[role]
         if not fits(kind):
             raise TypeError(
                 f"column {name!r} must hold {rule}, not {types[name]}. Cast it before this "
                 "transform."
             )
     for name, what, keys, part in _named_keys(layout):
-        kind = _stored(types.get(name, pa.null()))
-        key = keys.unlike(part, kind)
+        kind = ids.stored(types.get(name, pa.null()))
+        key = public_keys.unlike(keys, part, kind)
         if key is not None:
             raise TypeError(
                 f"column {name!r} must be able to hold {what} {key!r}, and none of its values, of "
@@ -303,10 +302,6 @@ def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
                 f'{" and ".join(sorted(types))}: 1 and "1" are two partitions where partitions are '
                 "selected privately. Write one type, or name the partitions."
             )
-
-
-def _stored(kind: pa.DataType) -> pa.DataType:
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
 
 
 def _named_keys(layout: Layout) -> Iterator[tuple[str, str, public_keys.PublicKeys, int]]:

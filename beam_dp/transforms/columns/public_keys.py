@@ -127,10 +127,6 @@ class PublicKeys:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def unlike(self, part: int, kind: pa.DataType) -> object:
-        """Return a part of a key that no value of a type equals; None where there is none."""
-        return _unlike(self, part, kind)
-
     def indexes(self, columns: list[pa.Array], key: bytes) -> np.ndarray:
         """Return the index of each row's key in the list; -1 where it is not listed."""
         parts = zip(columns, self._truths, strict=True)
@@ -144,8 +140,11 @@ class PublicKeys:
 
 
 @functools.lru_cache(_KEPT * 8)
-def _unlike(public: PublicKeys, part: int, kind: pa.DataType) -> object:
-    """Return what `PublicKeys.unlike` does, which each batch asks for."""
+def unlike(public: PublicKeys, part: int, kind: pa.DataType) -> object:
+    """Return a part of a key that no value of a type equals; None where there is none.
+
+    Each batch asks for it.
+    """
     return written_forms.unlike(public.keys.columns[part], kind)
 
 

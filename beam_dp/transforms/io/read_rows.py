@@ -23,7 +23,7 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 
-from beam_dp.mechanisms.bounding.columns import Role, table_order, with_role
+from beam_dp.mechanisms.bounding.table import Role, table_order, with_role
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns

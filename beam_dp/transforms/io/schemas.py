@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files
 from beam_dp.transforms.io.file_format import Wanted
 
@@ -49,6 +50,6 @@ def types_of(schemas: Sequence[pa.Schema], wanted: Wanted) -> dict[str, pa.DataT
 
 
 def _kind_of(kind: pa.DataType) -> str:
-    stored = kind.value_type if pt.is_dictionary(kind) else kind
-    fitting = (name for name, tests in _KINDS.items() if any(fits(stored) for fits in tests))
-    return next(fitting, str(stored))
+    kind = ids.stored(kind)
+    fitting = (name for name, tests in _KINDS.items() if any(fits(kind) for fits in tests))
+    return next(fitting, str(kind))

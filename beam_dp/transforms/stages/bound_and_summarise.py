@@ -47,7 +47,7 @@ from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program
 from beam_dp.mechanisms.summaries import histograms, owner_lines, wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
-from beam_dp.mechanisms.summaries.owner_lines import Owned, Relation
+from beam_dp.mechanisms.summaries.owner_lines import NO_LINES, Owned, Relation
 from beam_dp.mechanisms.summaries.partition_view import places_of
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
@@ -334,7 +334,7 @@ class ReduceShards(quick_steps.QuickStep):
 
     def __init__(self, bounder: Bounder, program: Program, buckets: int) -> None:
         self._bounder, self._votes, self._buckets = bounder, adaptive.votes_of(program), buckets
-        self._chooses, self._metrics = program.request.chooses, bool(program.metrics)
+        self._chooses, self._metrics = program.request.chooses, bool(program.request.metrics)
         self._caps = program.request.caps
         self._measures = [Measure(WEIGHTS)] * len(self._caps)
 
@@ -552,6 +552,8 @@ def open_bucket(
                 limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
             summaries.append(part)
-    owned = fresh_functions.with_votes(owner_lines.merge(lines), measures)
     summary = table.concatenate(summaries or [Summary.nothing()])
-    return histograms.reduce(summary, measures), owned
+    summary = histograms.reduce(summary, measures)
+    if not lines:
+        return summary, NO_LINES
+    return summary, fresh_functions.with_votes(owner_lines.merge(lines), measures)

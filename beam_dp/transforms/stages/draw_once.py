@@ -33,7 +33,6 @@ import pyarrow as pa
 from beam_dp.mechanisms.bounding import table
 from beam_dp.mechanisms.bounding.ordering import pick
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
-from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
@@ -47,7 +46,7 @@ from beam_dp.transforms.columns import partition_keys
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.partition_keys import Key
 from beam_dp.transforms.columns.public_keys import PublicKeys
-from beam_dp.transforms.stages import guards, output_names, quick_steps
+from beam_dp.transforms.stages import guards, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import (
     SHARED,
     First,
@@ -153,7 +152,7 @@ class BucketPartitions:
         self,
         bucket: int,
         summary: Summary,
-        lines: Owned | None,
+        lines: Owned,
         selected: Sequence[Selected] | None,
     ) -> tuple[PartitionView, np.ndarray]:
         """Return the view of the partitions of a bucket, and their keys or public indexes."""
@@ -476,44 +475,6 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
             added_up = blocks | "SumNumbers" >> quick_steps.mapped(sums_of, self.program)
             sums = [beam.pvalue.AsIter(added_up)]
         return blocks | "CombineNumbers" >> quick_steps.mapped(combined, self.program, *sums)
-
-
-def named(
-    blocks: beam.PCollection[Block],
-    partition: Sequence[str],
-    metrics: Sequence[Metric],
-    layout: Layout,
-    batches: bool = False,
-    suppress: Suppress | None = None,
-    may_lack: bool = False,
-) -> beam.PCollection[beam.Row | pa.RecordBatch]:
-    """Turn released blocks into the output of a transform: `beam.Row`s, or batches.
-
-    Args:
-        blocks: what was released.
-        partition: the partition columns.
-        metrics: the metrics.
-        layout: which columns hold what.
-        batches: whether the output is `pyarrow.RecordBatch`es of up to some thousand rows.
-        suppress: what makes output columns of those that were released; None: they stay.
-        may_lack: whether a whole number may be missing all the same.
-    """
-    wholes = [output.whole for output in output_names.outputs_of(metrics)]
-    if batches:
-        step = quick_steps.flat_mapped(
-            as_batches,
-            output_names.output_names(partition, metrics),
-            wholes,
-            layout.public,
-            suppress,
-        )
-        return blocks | "MakeBatches" >> step.with_output_types(pa.RecordBatch)
-    step = quick_steps.flat_mapped(
-        as_rows, output_names.field_names(partition, metrics), wholes, layout.public, suppress
-    )
-    return blocks | "MakeRows" >> step.with_output_types(
-        output_names.output_type(partition, metrics, layout, may_lack or suppress is not None)
-    )
 
 
 def as_rows(

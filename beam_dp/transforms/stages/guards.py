@@ -15,7 +15,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics import names_of
 from beam_dp.mechanisms.metrics.base import Metric, shown
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.summaries.worker_limits import OWNERS
+from beam_dp.mechanisms.summaries.owner_lines import OWNERS
 from beam_dp.transforms.partitions import Partitions, PrivatePartitions
 from beam_dp.transforms.stages.fresh_functions import made
 

@@ -75,22 +75,13 @@ def number_of(rows: beam.PCollection[Any], given: int | None = None) -> int:
     """
     if given is not None:
         return given
-    size = size_of(rows.pipeline)
-    wanted = max(math.ceil(size / BYTES), PER_WORKER * workers_of(rows.pipeline))
+    options = rows.pipeline.options.get_all_options()
+    workers = max(options.get(name) or 0 for name in WORKERS)
+    size = sum(map(_bytes_of, _below(rows.pipeline.transforms_stack[0])))
+    wanted = max(math.ceil(size / BYTES), PER_WORKER * workers)
     if guards.may_recompute(rows.pipeline):
         wanted = max(wanted, min(MANY, math.ceil(size / SMALL)))
     return min(MOST, 1 << (max(FEWEST, wanted) - 1).bit_length())
-
-
-def workers_of(pipeline: beam.Pipeline) -> int:
-    """Return how many workers the options of a pipeline name, 0 if none do."""
-    options = pipeline.options.get_all_options()
-    return max([0, *(options.get(name) or 0 for name in WORKERS)])
-
-
-def size_of(pipeline: beam.Pipeline) -> int:
-    """Return the bytes of all that a pipeline reads so far, as far as that is known."""
-    return sum(map(_bytes_of, _below(pipeline.transforms_stack[0])))
 
 
 def _below(applied: AppliedPTransform) -> Iterator[AppliedPTransform]:

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from beam_dp.mechanisms.bounding import table as tables
-from beam_dp.mechanisms.bounding.columns import Column, Role, table_order
-from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.bounding.table import Column, Role, Table, table_order
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as columns_layout
 from beam_dp.transforms.columns.layout import Layout

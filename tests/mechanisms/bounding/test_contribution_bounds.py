@@ -38,6 +38,7 @@ def test_the_bound_on_partitions_is_chosen_privately_by_default():
         and ContributionBounds(rows=4).max_partitions == 4
     )
     assert ContributionBounds(rows=4).up_to(2) == ContributionBounds(2, rows=4)
+    assert ContributionBounds(3).up_to(2) == ContributionBounds(3)
     assert pickle.loads(pickle.dumps(ContributionBounds())) == ContributionBounds()
 
 

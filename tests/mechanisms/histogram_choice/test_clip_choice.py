@@ -114,34 +114,43 @@ def test_any_clips_can_be_given(grid, sides):
 
 
 def best_by_trying(choice, noisy, noise, partitions, weight=1.0) -> tuple[int, float]:
-    """Return the index of the best clip by its definition, and its error, edge by edge."""
-    [tops], edges, errors = choice.highest(noisy), choice.thresholds, []
-    spread = falling_spread(noisy[0], tops, choice.ends, HistogramNoise(choice.cost).scale)
-    means = spread.means
-    for at in range(min(tops.max(), len(edges) - 1) + 1):
-        lost = 0.0
-        for people, each, top in zip(noisy[0], means, tops, strict=True):
-            for bucket in range(at + 1, top + 1):
-                lost += max(int(people[bucket]), 0) * max(each[bucket] - edges[at], 0.0)
+    """Return the index of the best clip by its definition, and its error, clip by clip."""
+    [tops], ends, errors = choice.highest(noisy), choice.ends, []
+    spread = falling_spread(noisy[0], tops, ends, HistogramNoise(choice.cost).scale)
+    highest = ends[min(tops.max(), len(ends) - 1)]
+    for at, clip in enumerate(clip for clip in choice.thresholds if clip <= highest):
+        excess, lost = spread.excess(np.full((sides := len(tops), 1), clip))[:, 0], 0.0
+        for side in range(sides):
+            for bucket in range(tops[side] + 1):
+                lost += max(int(noisy[0, side, bucket]), 0) * excess[side, bucket]
         errors.append(weight * lost / partitions + noise[at])
     return errors.index(min(errors)), min(errors)
 
 
-@pytest.mark.parametrize("grid", [GRID, (1, 2, 3, 4, 6, 8, 12), (64, 90, 128, 181, 1000)], ids=str)
+GRIDS = [
+    (GRID, ()),
+    ((1, 2, 3, 4, 6, 8, 12), ()),
+    ((64, 90, 128, 181, 1000), ()),
+    ((1, 2, 3, 4, 6, 7, 8, 12), (1, 2, 4, 8, 12)),
+    ((64, 70, 90, 128, 150, 181), (64, 128, 181)),
+]
+
+
+@pytest.mark.parametrize(("grid", "edges"), GRIDS, ids=str)
 @pytest.mark.parametrize("sides", [1, 2])
-def test_the_clip_of_several_is_the_one_of_least_error(grid, sides):
-    generator, choice = np.random.default_rng(5), ClipChoice(PURE, grid, sides)
+def test_the_clip_of_several_is_the_one_of_least_error(grid, edges, sides):
+    generator, choice = np.random.default_rng(5), ClipChoice(PURE, grid, sides, edges=edges)
     chosen = set()
     for _ in range(30):
-        noisy = generator.choice((-9, 0, 40, 900, 30_000), (1, sides, choice.buckets))
+        noisy = generator.choice((-9, 0, 40, 900, 30_000), (1, sides, len(choice.ends) + 1))
         for partitions, scale in itertools.product((2, 30, 1000), (0.5, 40.0)):
             noise, weight = scale * np.array(grid), generator.choice((0.5, 1.0))
             best, error = best_by_trying(choice, noisy, noise, partitions, weight)
             chosen.add(best)
             [index], [errs] = choice.best_clips(noisy, noise, partitions, weight)
             assert index == best and errs == pytest.approx(error)
-    assert chosen == set(range(len(grid)))
-    nobody = np.full((1, sides, choice.buckets), -3)
+    assert chosen >= set(choice.places.tolist()) and len(chosen) >= len(grid) - 1
+    nobody = np.full((1, sides, len(choice.ends) + 1), -3)
     assert choice.best_clips(nobody, np.array(grid, float), 9)[0].tolist() == [-1]
 
 
@@ -503,6 +512,32 @@ def test_means_within_buckets_are_those_of_people_who_get_fewer_by_a_power(power
     exact = below(1 - power) / below(-power)
     assert found[1:7] == pytest.approx(exact[1:], rel=2e-3)  # whole numbers: each half above
     assert found[7:].tolist() == even_spread(edges).means[0, 7:].tolist()
+
+
+@pytest.mark.parametrize("slope", [0.0, 0.4, 3.0, 5.5])
+def test_what_people_of_a_bucket_have_above_a_clip_is_the_mean_over_them(slope):
+    """By a sum over 100,000 people, spread over the logarithms as it is said."""
+    edges = (1, 2, 4, 8, 1000)
+    spread = even_spread(edges)._replace(slopes=np.full((1, 15), slope))
+    u = (np.arange(100_000) + 0.5) / 100_000
+    clips = np.array([[0.0, 1.0, 3.0, 4.0, 6.0, 90.0, 700.0, 1000.0, 9000.0, 1e9]])
+    found = spread.excess(clips)[0]
+    weights = np.exp(-slope * u) / np.exp(-slope * u).sum()
+    for bucket, (low, high) in enumerate(zip(spread.lowers, spread.uppers, strict=True)):
+        numbers = low * (high / low) ** u
+        exact = [weights @ np.maximum(numbers - clip, 0) for clip in clips[0]]
+        most = np.maximum(high - 0.5 - clips[0], 0)  # nobody has more than the edge
+        expected = np.minimum(exact, most)
+        assert found[:, bucket] == pytest.approx(expected, rel=1e-4, abs=1e-4 * high)
+    assert found[3, 2] == 0 < found[2, 2]  # who is up to an edge loses nothing there
+
+
+def test_the_histogram_is_of_octaves_where_clips_are_finer():
+    choice = ClipChoice(PURE, (1, 2, 3, 4, 6, 7, 8), edges=(1, 2, 4, 8))
+    drawn = choice.draw(np.arange(8)[None, None] + 1, ZeroNoise())
+    assert drawn.tolist() == [[[1, 2, 3 + 4, 5 + 6 + 7, 8]]]
+    [(cost, edges, shown)] = choice.histograms(drawn)
+    assert (cost, edges) == (PURE, (1, 2, 4, 8)) and shown is drawn
 
 
 def test_noise_and_people_who_get_more_make_no_slope():

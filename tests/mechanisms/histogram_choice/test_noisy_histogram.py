@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise, beyond
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import Asked, ZeroNoise
 
@@ -43,7 +43,7 @@ def tail(law: np.ndarray, buckets: int, level: float) -> float:
 @pytest.mark.parametrize("chance", CHANCES)
 @pytest.mark.parametrize("rate", RATES)
 def test_one_laplace_noise_is_beyond_as_rarely_as_said(rate, chance):
-    level = HistogramNoise(Budget(rate)).beyond(1, chance)
+    level = beyond(Budget(rate), 1, chance)
     exact = math.exp(-rate * (math.floor(level) + 1)) / (1 + math.exp(-rate))
     assert exact <= chance * (1 + 1e-9)
     # One less is too little: the bound is not far above what is needed.
@@ -54,7 +54,7 @@ def test_one_laplace_noise_is_beyond_as_rarely_as_said(rate, chance):
 @pytest.mark.parametrize("buckets", [2, 4])
 @pytest.mark.parametrize("rate", [0.1, 0.25, 0.4, 1.0, 3.0, 50.0])
 def test_sums_of_laplace_noise_are_beyond_as_rarely_as_said(rate, buckets, chance):
-    level = HistogramNoise(Budget(rate)).beyond(buckets, chance)
+    level = beyond(Budget(rate), buckets, chance)
     span = math.ceil(60 / rate) + 2
     exact = tail(laplace(rate, span), buckets, level)
     assert exact <= chance
@@ -66,7 +66,7 @@ def test_sums_of_laplace_noise_are_beyond_as_rarely_as_said(rate, buckets, chanc
 @pytest.mark.parametrize("buckets", [1, 2, 4])
 @pytest.mark.parametrize("rho", [1e-4, 1e-3, 0.0171 * 0.4, 0.1, 0.5, 2.0, 20.0])
 def test_sums_of_gaussian_noise_are_beyond_as_rarely_as_said(rho, buckets, chance):
-    level = HistogramNoise(Budget.zcdp(rho)).beyond(buckets, chance)
+    level = beyond(Budget.zcdp(rho), buckets, chance)
     variance = 1 / (2 * rho)
     law = gaussian(variance, math.ceil(12 * math.sqrt(variance)) + 3)
     assert tail(law, buckets, level) <= chance * (1 + 1e-9)

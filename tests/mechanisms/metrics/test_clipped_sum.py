@@ -20,9 +20,8 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, share_of_norm
 from beam_dp.mechanisms.metrics.additive import additive_release
@@ -496,12 +495,13 @@ def test_people_of_few_partitions_take_the_box_where_it_errs_less(monkeypatch, b
     view = view_of(rows, release.measures, 5).at(0, choice)
     monkeypatch.setattr(Recorded, "hidden", [])
     found = release.draw(view, Noise())
-    box = JointNoise(release.noise_cost, (False,), partitions=5).mean_error(0)
-    error = release.noise.mean_error(0) * release.clipped(view).clip
+    cost = release.clip.cost_of_noise(release.noise_cost, choice)
+    box = JointNoise(cost, (False,), partitions=5).mean_error(0)
+    error = release.mean_error(choice) * release.clipped(view).clip
     assert bool(Recorded.hidden) == (box * release.measure.fine <= error)
     assert Recorded.hidden or partitions == 1
     for law_ in Recorded.hidden:
-        assert law_ == Recorded(release.noise_cost, (release.measure.fine,) * 5, (False,) * 5)
+        assert law_ == Recorded(cost, (release.measure.fine,) * 5, (False,) * 5)
     # A person moves each by 1: noise of a scale below 40 is beyond 1,000 with less than 1e-10.
     assert abs(found.values - 800 * partitions).max() < 1000
     monkeypatch.setattr(Recorded, "hidden", [])
@@ -523,6 +523,12 @@ def sides(per_person=False, budget=PURE, partitions=1) -> tuple[list[AdditiveRel
     shares = budget.split((2, 1))
     parts = Share(FLAG, per_person), Others(FLAG, per_person)
     found = [part.build(context, share) for part, share in zip(parts, shares, strict=True)]
+    if found[0].clip is None:
+        return found, tuple(context.fields)
+    octaves = found[0].clip.choice.edges
+    choice = ClipChoice(found[0].clip.choice.cost, octaves, anchored=True)
+    measures = (dataclasses.replace(each.measure, thresholds=octaves) for each in found)
+    found = [with_measure(*pair, choice) for pair in zip(found, measures, strict=True)]
     return found, tuple(context.fields)
 
 

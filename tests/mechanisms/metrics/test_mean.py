@@ -15,9 +15,8 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.columns import Column, Role
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field
+from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.metrics.additive import additive_release
 from beam_dp.mechanisms.metrics.base import CENTRE, Context
 from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfAll

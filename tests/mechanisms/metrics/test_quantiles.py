@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.candidates.decimal_grid import FinerGrid
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.profiled import TwoPhase

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.metrics.base import Metric, check_metrics, takes
 from tests.doubles import compile_program

@@ -17,7 +17,6 @@ from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import Summary
-from beam_dp.mechanisms.summaries.owner_lines import Owned
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import compile_program
 
@@ -146,7 +145,7 @@ def empty(size: int) -> PartitionView:
     """Return partitions without anybody."""
     none = np.empty(0, np.int64)
     summary = Summary(np.empty((1, 0), np.uint64), none, none, none, none)
-    return PartitionView(summary, none, size, Owned.nothing(), none)
+    return PartitionView(summary, none, size)
 
 
 COUNTS = [(0, 1), (1, 1), (2, 5), (3, 40), (39, 40)]

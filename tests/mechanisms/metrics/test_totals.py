@@ -152,6 +152,6 @@ APART = {
 @pytest.mark.parametrize("metrics", APART.values(), ids=APART)
 def test_any_other_mean_has_numbers_of_its_own(metrics: list[Metric]) -> None:
     asked = compile_program(metrics, dp.Budget(1), 1)
-    assert asked.metrics == tuple(metrics)
+    assert asked.request.metrics == tuple(metrics)
     # A mean of its own with a count of values is paid for; that is a step more than without it.
     assert len(asked.steps) > len(compile_program(metrics[:-1], dp.Budget(1), 1).steps)

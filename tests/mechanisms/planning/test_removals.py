@@ -5,7 +5,7 @@ import re
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.summaries import worker_limits
+from beam_dp.mechanisms.metrics.base import REMOVALS
 
 SEARCHED = [
     *(dp.Count(search=dp.AboveThreshold), dp.SumOfSquares("a")),
@@ -21,11 +21,11 @@ def test_a_search_that_looks_at_too_many_people_is_refused(metric, budget):
     rule = (
         rf"^{type(metric).__name__}: budget must be larger: the search for output column "
         rf"{metric.output} would look at the (\d+) most important people of each partition, and at "
-        rf"most {worker_limits.REMOVALS} can be held\. Give it more epsilon"
+        rf"most {REMOVALS} can be held\. Give it more epsilon"
     )
     with pytest.raises(ValueError, match=rule) as refused:
         dp.PrivateAggregate("person", [metric], budget)
-    assert int(re.match(rule, str(refused.value))[1]) > worker_limits.REMOVALS
+    assert int(re.match(rule, str(refused.value))[1]) > REMOVALS
 
 
 def test_more_partitions_per_person_need_a_larger_budget():
@@ -39,7 +39,7 @@ def test_more_partitions_per_person_need_a_larger_budget():
 
 
 def test_a_loss_of_too_many_removals_is_refused():
-    assert dp.RemovalLoss(dp.Max("a"), "person", removals=worker_limits.REMOVALS)
-    rule = f"RemovalLoss: removals must be at most {worker_limits.REMOVALS}"
+    assert dp.RemovalLoss(dp.Max("a"), "person", removals=REMOVALS)
+    rule = f"RemovalLoss: removals must be at most {REMOVALS}"
     with pytest.raises(ValueError, match=rule):
-        dp.RemovalLoss(dp.Max("a"), "person", removals=worker_limits.REMOVALS + 1)
+        dp.RemovalLoss(dp.Max("a"), "person", removals=REMOVALS + 1)

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.bounding import table as bounding_table
-from beam_dp.mechanisms.bounding.columns import Column, Role
-from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.bounding.table import Column, Role, Table
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import partition_keys, public_keys

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.transforms.columns import layout
 
 KEY = bytes(range(32))

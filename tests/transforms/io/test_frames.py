@@ -14,7 +14,7 @@ import pytest
 from apache_beam.testing.util import assert_that, equal_to
 
 import beam_dp as dp
-from beam_dp.mechanisms.bounding.columns import Column, Role
+from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.io import frames

@@ -76,7 +76,7 @@ from beam_dp.mechanisms.metrics.released import (
     Released,
     clip_then_noise,
 )
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
@@ -311,9 +311,10 @@ class AdditiveRelease(Release):
         together = len(clipped.totals) == clipped.partitions
         if not self.box or clipped.choice is None or not together:
             return None
-        box = JointNoise(self.noise_cost, (False,), partitions=clipped.partitions)
+        noise = self._noise_at(clipped.choice)
+        box = dataclasses.replace(noise, partitions=clipped.partitions)
         lost = self._choice.losses(clipped.choice, np.array([clipped.index]))[0].shown[0]
-        error = self.mean_error(clipped.choice) * clipped.clip + lost / clipped.partitions
+        error = noise.mean_error(0) * clipped.clip + lost / clipped.partitions
         return box if box.mean_error(0) * self.measure.fine <= error else None
 
     def released(
@@ -422,13 +423,8 @@ def clipped_totals(
         fine: `grid_of` it; the totals are in units over `fine`.
         steps: those of a whole share.
     """
-    below = integers.product(whole, _as_column(fine))
-    return integers.add(below, integers.product(shares, _as_column(clip * fine // steps)))
-
-
-def _as_column(number: int) -> np.ndarray:
-    """Return an integer of any size as an array of one."""
-    return integers.narrow(np.array([number], object))
+    below = integers.product(whole, integers.alone(fine))
+    return integers.add(below, integers.product(shares, integers.alone(clip * fine // steps)))
 
 
 def draw_jointly(

@@ -12,7 +12,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.common import Paid, bounded_range
 from beam_dp.mechanisms.search.exponential import draw_below, draw_run
-from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node
 
 NONE = 128
 """The weight of no answer over that of all candidates together, where data say nothing."""
@@ -105,18 +105,18 @@ class CentralSearch(Paid):
         """Return the runs of equal loss: each bucket alone, and what lies between two of them."""
         over, under = self.p.as_integer_ratio()
         sums, total = node.sums, int(node.sums[-1])
-        target = alone(over * total)
+        target = integers.alone(over * total)
         # Between buckets lt = le; at a bucket le is already larger.
-        before = integers.product(np.repeat(sums, 2)[:-1], alone(under))
-        until = integers.product(np.repeat(sums, 2)[1:], alone(under))
+        before = integers.product(np.repeat(sums, 2)[:-1], integers.alone(under))
+        until = integers.product(np.repeat(sums, 2)[1:], integers.alone(under))
         short, beyond = integers.add(target, -until), integers.add(before, -target)
         losses = np.maximum(np.maximum(short, beyond), 0)
         starts = np.append(node.first, np.column_stack([node.buckets, node.buckets + 1]).ravel())
         ends = candidates.weight_before(np.append(starts, node.stop))
         filled = ends[1:] > ends[:-1]
-        none = alone(NONE * int(ends[-1] - ends[0]))
+        none = integers.alone(NONE * int(ends[-1] - ends[0]))
         return _Runs(
-            integers.concatenate([losses[filled], alone(min(over, under - over) * total)]),
+            integers.concatenate([losses[filled], integers.alone(min(over, under - over) * total)]),
             integers.concatenate([np.diff(ends)[filled], none]),
             starts[filled],
         )

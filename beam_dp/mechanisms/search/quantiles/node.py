@@ -122,13 +122,13 @@ class Node:
         return (
             Node(
                 np.append(self.buckets[lower], here),
-                integers.concatenate([self.amounts[lower], alone(below)]),
+                integers.concatenate([self.amounts[lower], integers.alone(below)]),
                 self.first,
                 index + 1,
             ),
             Node(
                 np.append(here, self.buckets[upper]),
-                integers.concatenate([alone(above), self.amounts[upper]]),
+                integers.concatenate([integers.alone(above), self.amounts[upper]]),
                 index,
                 self.stop,
             ),
@@ -151,8 +151,3 @@ class Answer(NamedTuple):
     def value(self, candidates: Candidates) -> Number:
         """Return the candidate, NaN for none."""
         return math.nan if self.candidate is None else candidates[self.candidate]
-
-
-def alone(value: int) -> np.ndarray:
-    """Return a column of one integer of any size."""
-    return integers.narrow(np.array([value], object))

@@ -10,9 +10,10 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.common import Paid
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
-from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node
 from beam_dp.mechanisms.search.quantiles.tail_quantile import FALSE_STOP, TailSearch
 
 TAIL = Fraction(1, 5)
@@ -208,13 +209,13 @@ class SplitSearch(Paid):
         below, here, above = around
         cost = self.level_cost(level)
         seen = AdditiveNoise(cost.scaled(1 - _TIES))
-        people = int(seen.add(alone(here), self.resolution, noise)[0])
+        people = int(seen.add(integers.alone(here), self.resolution, noise)[0])
         if people <= seen.bound(1, _SEEN) * self.resolution:
             return NO_TIES
         over, under = p.as_integer_ratio()
         most = max(over, under - over)
         adder = AdditiveNoise(cost.scaled(_TIES))
-        exact = alone(over * (here + above) - (under - over) * below)
+        exact = integers.alone(over * (here + above) - (under - over) * below)
         lower = int(adder.add(exact, most * self.resolution, noise)[0]) // under
         lower = min(max(0, lower), people)
         return Ties(lower, people - lower, adder.bound(most, _WRONG) / under)

@@ -50,7 +50,7 @@ from beam_dp.mechanisms.noise.sampling import Noise, Stop
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.enclosures import ONE, ZERO, Interval, exp_interval
 from beam_dp.mechanisms.search.common import Paid, bounded_range
-from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, alone
+from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node
 
 _WORD = 64  # bits of one word of noise
 _FINE = 2.0**-30  # far above the rounding of a float's exponential
@@ -369,7 +369,7 @@ class TailSearch(Paid):
             return Answer()
         behind = line.total - int(line.reached(begins)[stop.run])
         adder = AdditiveNoise(Budget(levels.rate))
-        behind = int(adder.add(alone(behind), self.resolution, noise)[0])
+        behind = int(adder.add(integers.alone(behind), self.resolution, noise)[0])
         if behind < self._units(levels.behind) and not levels.many:
             return Answer()
         slot = int(begins[stop.run]) + stop.passed
@@ -456,7 +456,7 @@ class TailSearch(Paid):
         asked = int(levels.share * parts) * line.total + more
         needs = integers.narrow(np.array([max(asked, floor) for floor in floors], object))
         level = needs[np.searchsorted(-cuts, -begins, side="left")]
-        reached = integers.product(line.reached(begins), alone(parts))
+        reached = integers.product(line.reached(begins), integers.alone(parts))
         lengths = np.diff(np.append(begins, line.size))
         return begins, SparseVectorScan(
             levels.rate / levels.person, integers.add(level, -reached), lengths
