@@ -181,12 +181,12 @@ class Noise:
             chances: each within 2^-21 of the exact chance; NaN says nothing of it.
             bound_of: from an index, what encloses its exact chance; see `bernoulli_below`.
         """
-        words = self.words(len(chances))
-        uniforms = words * 2.0**-64
+        words = self.words(-(-len(chances) // 2)).view(np.uint32)[: len(chances)]
+        uniforms = words * 2.0**-32
         heads = uniforms < chances - BAND
         unsure = ~(heads | (uniforms > chances + BAND))
         for i in np.flatnonzero(unsure).tolist():
-            heads[i] = LazyUniform(self, int(words[i]), 64).is_below(bound_of(i))
+            heads[i] = LazyUniform(self, int(words[i]), 32).is_below(bound_of(i))
         return heads
 
     def below(self, limits: Integers) -> Integers:
@@ -295,19 +295,27 @@ class Noise:
 
     def _block(self, rate: Fraction, size: int) -> Integers:
         """Return geometric values: the low binary digits, and the number above them."""
-        # With q = e^-rate and 1 - q = (1 - q^(2^n)) / prod_{i < n} (1 + q^(2^i)), a value with
-        # the low digits b_0 ... b_{n-1} and the rest j above, g = sum b_i 2^i + j 2^n, has
-        #   (1 - q) q^g = prod_{i < n} [ q^(2^i b_i) / (1 + q^(2^i)) ] * (1 - Q) Q^j, Q = q^(2^n).
-        # So the digits are independent coins, b_i = 1 with probability q^(2^i) / (1 + q^(2^i)),
-        # and the rest is a geometric value of rate 2^n rate, independent of them.
-        count, kind = leading_zeros(rate / 4), _type(rate)
-        # As 2^count rate >= 4, few values have digits above these.
-        values: Integers = np.zeros(size, kind)
-        for digit in range(count):
-            ones = self._fixed_coins(_digit_interval, rate * (1 << digit), size)
-            values += ones.astype(kind) << digit
-        values += self._runs(rate * (1 << count), size).astype(kind) << count
+        # With q = e^-rate, a value with l in the n low digits and j above, g = l + j 2^n, has
+        #   (1 - q) q^g = [ (1 - q) / (1 - Q) q^l ] * (1 - Q) Q^j, Q = q^(2^n).
+        # So l and j are independent, and j is a geometric value of rate 2^n rate, which is at
+        # least 1/4, and below 1 if there are any low digits.
+        digits = leading_zeros(4 * rate)
+        values = self._low_digits(rate, digits, size)
+        values += self._runs(rate * (1 << digits), size).astype(values.dtype) << digits
         return values
+
+    def _low_digits(self, rate: Fraction, digits: int, size: int) -> Integers:
+        """Return numbers of so many binary digits, l with a chance in proportion to e^(-rate l)."""
+        # A uniform one is kept with probability e^(-rate l) > 1/e, as 2^digits rate < 1 (Canonne,
+        # Kamath, Steinke, Algorithm 2).
+        kept: list[Integers] = []
+        while size and digits:
+            tried = self._bits(np.full(size, (1 << digits) - 1, _type(rate)))
+            chances = np.exp(-float(rate * (1 << digits)) * _ratio(tried, 1 << digits))
+            tried = tried[self.coins_near(chances, functools.partial(_kept_chance, rate, tried))]
+            kept.append(tried)
+            size -= len(tried)
+        return np.concatenate([np.zeros(size, _type(rate)), *kept])
 
     def _runs(self, rate: Fraction, size: int) -> npt.NDArray[np.int64]:
         """Return geometric values: heads in a row, of coins of e^-rate."""
@@ -352,10 +360,9 @@ class Noise:
 SYSTEM_NOISE = Noise()
 
 
-def _digit_interval(rate: Fraction, bits: int) -> Interval:
-    """Enclose q / (1 + q), q = e^-rate: it rises with q, with slope at most 1."""
-    low, high = exp_interval(-rate, bits)
-    return low / (1 + low), high / (1 + high)
+def _kept_chance(rate: Fraction, tried: Integers, index: int) -> Bound:
+    """Return what encloses e^(-rate tried[index])."""
+    return functools.partial(exp_interval, -rate * int(tried[index]))
 
 
 # The table below holds functions of parameters, never anything random.

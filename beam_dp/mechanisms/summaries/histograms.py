@@ -238,7 +238,8 @@ def summarise(
 ) -> Summary:
     """Return the summary of settled contributions, one line per (person, partition).
 
-    A relation keeps its index in the list, and has no lines here (see `owner_lines`).
+    It is reduced for each measure alone, and in their order: `reduce` brings all lines of a
+    partition together. A relation keeps its index in the list, and has no lines here (see `owner_lines`).
 
     Args:
         table: the contributions; the lines of a person stand together.
@@ -248,11 +249,11 @@ def summarise(
     """
     every = table if bounded is None else bounded
     lines = [
-        _lines(table if measure.norm else every, measure, index)
+        reduce(_lines(table if measure.norm else every, measure, index), measures)
         for index, measure in enumerate(measures)
         if isinstance(measure, Measure)
     ]
-    return reduce(concatenate(lines or [Summary.nothing()]), measures)
+    return concatenate(lines or [Summary.nothing()])
 
 
 def summarise_people(

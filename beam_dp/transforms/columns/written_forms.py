@@ -70,7 +70,9 @@ def unlike(keys: pa.Array, kind: pa.DataType) -> object:
     """
     if ids.is_text(kind) or pa.types.is_null(kind):
         return None
-    texts = (keys.cast(pa.int8()) if pa.types.is_boolean(keys.type) else keys).cast(pa.string())
+    plain = keys.cast(pa.int8()) if pa.types.is_boolean(keys.type) else keys
+    is_number = not (pa.types.is_date(kind) or pa.types.is_boolean(kind))
+    texts = plain if is_number and pa.types.is_integer(plain.type) else plain.cast(pa.string())
     if pa.types.is_date(kind):
         same = pc.match_substring_regex(texts, _FORMS[DATE])
         days = pc.strptime(texts, "%Y-%m-%d", "s", error_is_null=True).cast(pa.date32())
@@ -78,8 +80,10 @@ def unlike(keys: pa.Array, kind: pa.DataType) -> object:
     elif pa.types.is_boolean(kind):
         fits = pc.is_in(texts, pa.array(["0", "1", *TRUTHS]))
     else:
-        same = pc.match_substring_regex(texts, _FORMS[WHOLE])
-        numbers = pc.if_else(same, texts, None).cast(pa.decimal128(38)).cast(pa.decimal256(40))
+        if texts is not plain:
+            same = pc.match_substring_regex(texts, _FORMS[WHOLE])
+            texts = pc.if_else(same, texts, None)
+        numbers = texts.cast(pa.decimal128(38)).cast(pa.decimal256(40))
         least, most = _ends(kind)
         inside = pc.and_(pc.greater_equal(numbers, least), pc.less_equal(numbers, most))
         fits = pc.fill_null(inside, False)

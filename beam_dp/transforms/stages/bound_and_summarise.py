@@ -181,7 +181,8 @@ class Summarise(
             program, reduced = self.first.program, self._choose_parameters(people, self.first)
             people = reduced.lines
             sides = [*self.first.sides, beam.pvalue.AsIter(reduced[LARGE])]
-        settle = Settle(self.bounder, self.measures, self.shared, self.buckets, program)
+        listed = self.layout.public is not None
+        settle = Settle(self.bounder, self.measures, self.shared, self.buckets, program, listed)
         typed = beam.ParDo(settle, *sides).with_output_types(_BYTES)
         settled = people | "SettleBounds" >> typed
         shared = [SHARED] if self.shared else []
@@ -291,8 +292,10 @@ def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
     return table.concatenate(held) if held else None
 
 
-def bucket_of(partition: np.ndarray, buckets: int, key: bytes) -> np.ndarray:
-    """Return the bucket of each partition, by a keyed hash."""
+def bucket_of(partition: np.ndarray, buckets: int, key: bytes | None) -> np.ndarray:
+    """Return the bucket of each partition, by a keyed hash; None: of public ones, by turns."""
+    if key is None:
+        return np.asarray(partition[0] % np.uint64(buckets), np.int64)
     hashes = hashing.fold(table.two_words(partition), hashing.salt(key, "bucket"))
     return (hashes % np.uint64(buckets)).astype(np.int64)
 
@@ -396,6 +399,7 @@ class Settle(quick_steps.QuickStep):
         shared: what is summarised over all partitions.
         buckets: how many parts the partitions are cut into.
         program: the run's program, where something is chosen first.
+        listed: whether the partitions are indexes in a public list.
     """
 
     def __init__(
@@ -405,10 +409,12 @@ class Settle(quick_steps.QuickStep):
         shared: Sequence[Measure],
         buckets: int,
         program: Program | None = None,
+        listed: bool = False,
     ) -> None:
         self._bounder, self._buckets, self._program = bounder, buckets, program
         self._measures, self._shared = tuple(measures), tuple(shared)
         self._relations = any(isinstance(measure, Relation) for measure in measures)
+        self._key = None if listed else bounder.key
 
     def start_bundle(self) -> None:
         """Begin a bundle with no summaries."""
@@ -495,7 +501,7 @@ class Settle(quick_steps.QuickStep):
         if self._relations:
             parts.append(owner_lines.merge(lines))
         for part in parts:
-            yield from split(part, self._buckets, self._bounder.key)
+            yield from split(part, self._buckets, self._key)
         if self._shared:
             for blob in wire.blobs(merge(people, self._shared)):
                 yield SHARED, blob
@@ -506,7 +512,7 @@ def parted(shard: int, large: Iterable[tuple[int, int, bytes]]) -> list[bytes]:
     return [blob for _, blob in sorted(each[1:] for each in large if each[0] == shard)]
 
 
-def split(lines: Summary | Owned, buckets: int, key: bytes) -> Iterator[tuple[int, bytes]]:
+def split(lines: Summary | Owned, buckets: int, key: bytes | None) -> Iterator[tuple[int, bytes]]:
     """Yield the lines packed, with the buckets of their partitions."""
     edges = [0, len(lines)]
     if buckets > 1:
@@ -546,7 +552,8 @@ def open_bucket(
                 limit = max(4 * _SUMMARY_LINES, 2 * len(lines[0]))
         else:
             summaries.append(part)
-    summary = merge(summaries or [Summary.nothing()], measures)
+    summary = table.concatenate(summaries or [Summary.nothing()])
+    summary = histograms.reduce(summary, measures)
     if not lines:
         return summary, NO_LINES
     return summary, fresh_functions.with_votes(owner_lines.merge(lines), measures)

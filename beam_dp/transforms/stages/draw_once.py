@@ -52,7 +52,6 @@ from beam_dp.transforms.stages.bound_and_summarise import (
     First,
     Selected,
     adapted,
-    bucket_of,
     open_bucket,
 )
 from beam_dp.transforms.stages.draws_folder import Barriers, Draws
@@ -60,7 +59,6 @@ from beam_dp.transforms.stages.draws_folder import Barriers, Draws
 BLOCK_ROWS, MESSAGE_ROWS = 1 << 13, 1 << 11
 _MANY, _MOST = 64, 1 << 16
 _LARGEST = 2**63 - 1
-_KEPT = 2  # lists of one process
 _TOGETHER = tuple[int, tuple[int, "Block"]]
 START = -2
 """The key of what starts the step that combines, beside the buckets of blocks."""
@@ -176,16 +174,7 @@ class BucketPartitions:
         if self.layout.partition and self.layout.public is None:
             return None
         size = len(self.layout.public) if self.layout.public is not None else 1
-        return by_bucket(size, self.buckets, self.layout.key)[bucket]
-
-
-@functools.lru_cache(_KEPT)
-def by_bucket(size: int, buckets: int, key: bytes) -> list[np.ndarray]:
-    """Return the indexes in a public list that belong to each bucket."""
-    indexes = np.arange(size, dtype=np.uint64)
-    places = bucket_of(indexes[None], buckets, key)
-    order = np.argsort(places, kind="stable")
-    return np.split(indexes[order], np.searchsorted(places[order], np.arange(1, buckets)))
+        return np.arange(bucket, size, self.buckets, dtype=np.uint64)  # as `bucket_of` has them
 
 
 def listed(names: list[Key]) -> np.ndarray:

@@ -80,6 +80,21 @@ class TestDistributions:
     def test_discrete_gaussian(self, variance):
         assert follows(Noise().discrete_gaussian(variance, N), gaussian_cdf(variance))
 
+    @pytest.mark.parametrize("rate", [Fraction(255, 2**14), WIDE * 255 / 256])
+    def test_low_digits_by_exact_coins_alone(self, rate, monkeypatch):
+        # Of n digits with 2^n rate = 255 / 256, the largest that there is.
+        monkeypatch.setattr(sampling, "BAND", 2.0)
+        digits = sampling.leading_zeros(4 * rate)
+        assert float(rate * 2**digits) == 255 / 256
+        draws = Noise()._low_digits(rate, digits, 4000)
+
+        def cdf(k):
+            return np.expm1(-float(rate) * (k + 1).astype(float)) / math.expm1(-255 / 256)
+
+        assert len(draws) == 4000 and draws.max() < 2**digits and follows(draws, cdf)
+        # Broken twin: none is dropped.
+        assert not follows(draws, lambda k: (k + 1).astype(float) / 2.0**digits)
+
     @pytest.mark.audit
     def test_wide_values_follow_the_same_laws(self):
         noise = Noise()
@@ -191,14 +206,13 @@ NO_HEADS = 2**64 - 1
 class TestEveryWord:
     """All 2^16 first words in turn: the chance is then known exactly, not estimated."""
 
-    # At rate 5 these words decide the only digit; at rate 8 the first trial of the run.
-    @pytest.mark.parametrize("rate, digits", [(Fraction(5), 1), (Fraction(8), 0)])
+    # These words decide the first trial of the run: there are no low digits.
+    @pytest.mark.parametrize("rate", [Fraction(5), Fraction(8)])
     @pytest.mark.parametrize("tie", [True, False])
     @pytest.mark.parametrize("equal_words", [0, 3])
-    def test_heads_are_the_words_below_p_and_a_tie_reads_on(self, rate, digits, tie, equal_words):
+    def test_heads_are_the_words_below_p_and_a_tie_reads_on(self, rate, tie, equal_words):
         def bound(bits):
-            low, high = exp_interval(-rate, bits + 2)
-            return (low / (1 + low), high / (1 + high)) if digits else (low, high)
+            return exp_interval(-rate, bits)
 
         first = leading_bits(bound, 16)
         # The tie's next words: some equal to those of p, then one below or above it, and then the
@@ -230,10 +244,11 @@ class TestEveryWord:
     def test_a_gaussian_coin_next_to_its_chance_is_decided_by_rationals(self, variance, draw, gap):
         # The Laplace law of scale 2 proposes, and e^-gamma keeps: CKS20, Algorithm 3.
         gamma = (abs(draw) - variance / 2) ** 2 / (2 * variance)
-        chance = leading_bits(lambda bits: exp_interval(-gamma - Fraction(1, 2**200), bits), 64)
-        words = [chance - 1, NO_HEADS] if gap < 0 else [min(chance + 1, NO_HEADS), 0]
+        chance = leading_bits(lambda bits: exp_interval(-gamma - Fraction(1, 2**200), bits), 96)
+        first, near = divmod(min(chance + gap, 2**96 - 1), 2**64)
+        words = [first, near, *[NO_HEADS if gap < 0 else 0] * 2]
         [kept] = GivenWords(words)._gaussian_coins(np.array([draw]), variance, 2)
-        assert kept == (gap < 0) or chance + gap > NO_HEADS
+        assert kept == (gap < 0) or chance + gap == 2**96
 
     @pytest.mark.parametrize("error", [2.0**-22, -(2.0**-22)])
     def test_a_float_exp_that_wrong_changes_no_coin(self, error, monkeypatch):

@@ -143,6 +143,7 @@ def assert_written_as_by_python(table: pa.Table, delimiter: str = ",") -> None:
 
 
 EDGES = [0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1e22, 1e-7, 123456789012.0, 2.0**53]
+EDGES += [2e-5, 2.5e-5, 3e-6, 2.5e-6, 2.5e-7, 3e-12]
 POWERS = [*(10.0**e for e in range(-30, 31)), *(2.0**e for e in range(-1074, 1024, 7))]
 NEAR = [math.nextafter(x, to) for x in POWERS for to in (0.0, math.inf)]
 

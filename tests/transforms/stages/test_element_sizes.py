@@ -16,7 +16,7 @@ import beam_dp.testing
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.stages import bound_and_summarise, draw_once, guards
-from beam_dp.transforms.stages.bound_and_summarise import ReduceShards
+from beam_dp.transforms.stages.bound_and_summarise import ReduceShards, bucket_of
 from beam_dp.transforms.stages.draw_once import bucket_count
 from tests.transforms.stages.test_bound_and_summarise import layout
 
@@ -214,4 +214,6 @@ def test_a_bucket_of_public_partitions_holds_a_block_of_keys(keys: int, buckets:
     places = draw_once.BucketPartitions(made, buckets)
     found = [places._public(bucket) for bucket in range(buckets)]
     assert sorted(np.concatenate(found).tolist()) == list(range(keys))
+    for bucket, indexes in enumerate(found):
+        assert (bucket_of(indexes[None], buckets, None) == bucket).all()
     assert max(map(len, found)) < 1.1 * draw_once.BLOCK_ROWS
