@@ -328,7 +328,7 @@ PLAIN = {
 ALONE = PLAIN | {"metrics": [dp.Sum("value", clip=3)]}
 QUERIED = PLAIN | {"query": QUERY, "partitions": dp.PublicPartitions(["G0", "G1", "G2"])}
 PRIVATE = PLAIN | {"budget": dp.Budget.zcdp(1, 0.01), "partitions": dp.PrivatePartitions()}
-MEAN = PLAIN | {"metrics": [dp.Mean("value")], "budget": dp.Budget(400)}
+MEAN = PLAIN | {"metrics": [dp.Mean("value")], "budget": dp.Budget(1000)}
 COUNTED = {"metrics": [dp.PeopleCount()], "budget": dp.Budget(30)}
 TOGETHER = PLAIN | {"metrics": [dp.PeopleCount(), dp.Sum("value")], "budget": dp.Budget.zcdp(3)}
 BOUNDED = PLAIN | {
