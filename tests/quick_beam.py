@@ -12,6 +12,7 @@ What is exhaustive and the jobs that run as programs use Beam as it is.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import copy
 import functools
@@ -27,7 +28,7 @@ import duckdb
 from apache_beam.internal import cloudpickle_pickler
 from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.worker import statecache, statesampler
+from apache_beam.runners.worker import bundle_processor, statecache, statesampler
 from apache_beam.transforms import core, ptransform, userstate, util
 from apache_beam.typehints import decorators
 
@@ -68,6 +69,19 @@ def kept_values(init: Callable[..., None]) -> Callable[..., None]:
         given.update({name: each for name, each in vars(values).items() if name not in given})
 
     return made
+
+
+class AtOnce(concurrent.futures.Executor):
+    """Does in its own thread what it is given."""
+
+    def __init__(self, **_: Any) -> None:
+        pass
+
+    def submit(self, function: Any, /, *given: Any, **named: Any) -> concurrent.futures.Future[Any]:
+        """Return what has been done."""
+        done = concurrent.futures.Future[Any]()
+        done.set_result(function(*given, **named))
+        return done
 
 
 def kept_views(view_as: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
@@ -178,6 +192,9 @@ def kept_answers() -> Iterator[None]:
         stack.enter_context(mock.patch.object(PipelineOptions, "__init__", init))
         as_it_is = types.SimpleNamespace(compress=lambda s, **_: s, decompress=lambda s: s)
         stack.enter_context(mock.patch.object(cloudpickle_pickler, "bz2", as_it_is))
+        futures = types.SimpleNamespace(**vars(concurrent.futures) | {"ThreadPoolExecutor": AtOnce})
+        threads = types.SimpleNamespace(futures=futures)
+        stack.enter_context(mock.patch.object(bundle_processor, "concurrent", threads))
         view = kept_views(PipelineOptions.view_as)
         stack.enter_context(mock.patch.object(PipelineOptions, "view_as", view))
         specs = kept_specs(userstate.get_dofn_specs)
