@@ -118,20 +118,24 @@ def lines(batches: list[pa.RecordBatch]) -> list[str]:
     ]
 
 
+SIZE = 24
+"""How many rows of a batch are read alone and together."""
+
+
 @pytest.mark.sampled(12)
 @pytest.mark.parametrize("seed", range(12))
 def test_each_row_alone_gives_what_it_gives_among_others(seed: int) -> None:
     rng = random.Random(seed)
     types = columns_of_arrow.kinds(rng)
-    rows = [columns_of_arrow.bad(rng, types) for _ in range(40)]
+    rows = [columns_of_arrow.bad(rng, types) for _ in range(SIZE)]
     batch = columns_of_arrow.batch(rng, types, rows)
     for name in NAMES:
         asked = f"{rng.choice(EXPRESSIONS)} AS y FROM rows WHERE {rng.choice(CONDITIONS)}"
         engine = _Engine(Query.of(f"SELECT n, {asked}"))
-        one = pa.record_batch({"n": pa.array(range(40)), "x": batch.column(name)})
+        one = pa.record_batch({"n": pa.array(range(SIZE)), "x": batch.column(name)})
         with contextlib.suppress(checks.ParameterError):  # a type that the expression does not take
             engine.bound(one.schema)
-            alone = [out for row in range(40) for out in engine.rows(one.slice(row, 1))]
+            alone = [out for row in range(SIZE) for out in engine.rows(one.slice(row, 1))]
             assert lines(list(engine.rows(one))) == lines(alone)
 
 
