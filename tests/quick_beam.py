@@ -5,9 +5,9 @@ methods and at the text of one, several times each: half of what a small pipelin
 that these answers depend on changes. Of rows whose cells have the same types Beam looks at one.
 Nor is a thread started for each bundle that samples where time is spent; no value of a cache is
 measured, which looks at all that all modules hold; no option asks how wide the terminal is; no
-pickle is made as small as can be, for it goes nowhere; and a DuckDB, which takes as long to open as a small query, is used by one after another. Where nothing is
-known of the input, people are cut into 8 shards, not 64, each of which takes milliseconds; their
-number changes no bit (`test_shard_number`).
+thread builds the steps of a bundle; and a DuckDB, which takes as long to open as a small query, is
+used by one after another. Where nothing is known of the input, people are cut into 8 shards, not
+64, each of which takes milliseconds; their number changes no bit (`test_shard_number`).
 What is exhaustive and the jobs that run as programs use Beam as it is.
 """
 
@@ -25,7 +25,6 @@ from typing import Any
 from unittest import mock
 
 import duckdb
-from apache_beam.internal import cloudpickle_pickler
 from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.worker import bundle_processor, statecache, statesampler
@@ -190,8 +189,6 @@ def kept_answers() -> Iterator[None]:
             stack.enter_context(mock.patch.object(module, "get_signature", signature))
         init = kept_values(PipelineOptions.__init__)
         stack.enter_context(mock.patch.object(PipelineOptions, "__init__", init))
-        as_it_is = types.SimpleNamespace(compress=lambda s, **_: s, decompress=lambda s: s)
-        stack.enter_context(mock.patch.object(cloudpickle_pickler, "bz2", as_it_is))
         futures = types.SimpleNamespace(**vars(concurrent.futures) | {"ThreadPoolExecutor": AtOnce})
         threads = types.SimpleNamespace(futures=futures)
         stack.enter_context(mock.patch.object(bundle_processor, "concurrent", threads))
