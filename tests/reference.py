@@ -154,6 +154,8 @@ def _field(field: bounding_table.Field, rows: Counter) -> int | None:
         return len(present)
     if field.operation == "sum":
         return sum(present)
+    if field.operation == "peak":
+        return max(map(abs, present), default=0)
     return {"max": max, "min": min}[field.operation](present, default=None)
 
 

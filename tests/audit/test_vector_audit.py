@@ -136,10 +136,12 @@ class Database:
         return [int(number) for number in found.tolist()]
 
 
-def loss_of(group: list[Step], index: int, one: Database, other: Database) -> Fraction:
-    """Return what all numbers of a group cost at a clip: the log ratio, or the divergence over a.
+def losses_of(
+    group: list[Step], index: int, one: Database, neighbours: list[Database]
+) -> Iterator[Fraction]:
+    """Yield what all numbers of a group cost at a clip: the log ratio, or the divergence over a.
 
-    In units of what they may cost.
+    Of each neighbour, in units of what they may cost.
     """
     releases = [step.release for step in group]
     pool: JointNoise = releases[0].noise
@@ -147,18 +149,19 @@ def loss_of(group: list[Step], index: int, one: Database, other: Database) -> Fr
     for release in releases:
         clip = release.measure.thresholds[index]
         clips.append(clip * grid_of(clip, release.measure.steps))
-    pairs = [(one.totals(step, index), other.totals(step, index)) for step in group]
+    totals = [one.totals(step, index) for step in group]
     noise = Asked()
-    pool.add([np.array(ones, object) for ones, _ in pairs], clips, noise)
-    spent = Fraction(0)
-    for (kind, parameter, size), (ones, others) in zip(noise.asked, pairs, strict=True):
-        assert size == len(ones)
-        moves = [abs(a - b) for a, b in zip(ones, others, strict=True)]
-        if kind == "laplace":
-            spent += Fraction(parameter) * sum(moves)
-        else:
-            spent += Fraction(sum(move**2 for move in moves)) / (2 * Fraction(parameter))
-    return spent / pool.budget.amount
+    pool.add([np.array(ones, object) for ones in totals], clips, noise)
+    for other in neighbours:
+        spent = Fraction(0)
+        for (kind, parameter, size), step, ones in zip(noise.asked, group, totals, strict=True):
+            assert size == len(ones)
+            moves = [abs(a - b) for a, b in zip(ones, other.totals(step, index), strict=True)]
+            if kind == "laplace":
+                spent += Fraction(parameter) * sum(moves)
+            else:
+                spent += Fraction(sum(move**2 for move in moves)) / (2 * Fraction(parameter))
+        yield spent / pool.budget.amount
 
 
 @functools.cache
@@ -173,12 +176,12 @@ def databases(name: str, budget: dp.Budget, partitions: int) -> tuple[Database, 
 def worst_of(one: Database, others: list[Database]) -> Fraction:
     """Return the largest loss of all people, groups and clips; of three partitions some clips."""
     return max(
-        loss_of(group, index, one, other)
+        loss
         for group in groups(one.program)
         for index in range(
             0, len(group[0].release.measure.thresholds), 1 if one.partitions == 2 else 5
         )
-        for other in others
+        for loss in losses_of(group, index, one, others)
     )
 
 

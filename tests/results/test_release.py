@@ -192,6 +192,13 @@ def test_a_failure_shows_no_data(capfd, caplog):
     assert not isinstance(shown.value, dp.RunFailed)
 
 
+def test_a_release_shows_its_error_to_who_asks(monkeypatch):
+    monkeypatch.setattr(release, "write_of", lambda *_, **__: beam.Map(lambda row: cry(str(row))))
+    for options, kind in (({}, dp.RunFailed), ({"show_errors": True}, KeyError)):
+        with pytest.raises(kind):
+            dp.release(TABLE, **ASKED, **options)
+
+
 def test_our_own_errors_are_passed_on():
     made = beam.Pipeline(release.RUNNER)
     _ = made | dp.ReadRows("none/*.csv", ["a"])

@@ -328,7 +328,7 @@ PLAIN = {
 ALONE = PLAIN | {"metrics": [dp.Sum("value", clip=3)]}
 QUERIED = PLAIN | {"query": QUERY, "partitions": dp.PublicPartitions(["G0", "G1", "G2"])}
 PRIVATE = PLAIN | {"budget": dp.Budget.zcdp(1, 0.01), "partitions": dp.PrivatePartitions()}
-MEAN = PLAIN | {"metrics": [dp.Mean("value")], "budget": dp.Budget(400)}
+MEAN = PLAIN | {"metrics": [dp.Mean("value")], "budget": dp.Budget(1000)}
 COUNTED = {"metrics": [dp.PeopleCount()], "budget": dp.Budget(30)}
 TOGETHER = PLAIN | {"metrics": [dp.PeopleCount(), dp.Sum("value")], "budget": dp.Budget.zcdp(3)}
 BOUNDED = PLAIN | {
@@ -346,13 +346,13 @@ MUTANTS = {
     "a cost counted once for two draws": (
         sums, "clipped_sum", _choice_not_taken_from_the_noise, ALONE | {"metrics": [dp.Count()]}
     ),
-    "an interval from true counts": (
-        AdditiveRelease, "released", _interval_from_true_counts, COUNTED
+    "a query whose failing rows drop others": (
+        row_queries._Engine, "_halves", _failing_rows_drop_others, QUERIED
     ),
     "an error message with a cell": (ids, "identify", _warned_of_a_cell, PLAIN),
     "a row that ends a job": (fixed_point, "to_units", _refused_row, PLAIN),
-    "a query whose failing rows drop others": (
-        row_queries._Engine, "_halves", _failing_rows_drop_others, QUERIED
+    "an interval from true counts": (
+        AdditiveRelease, "released", _interval_from_true_counts, COUNTED
     ),
     "a step that is named by the size of the rows": (
         ReadFrame, "expand", _step_named_by_size, PLAIN

@@ -262,16 +262,18 @@ def _steps(
     steps: list[Step] = []
     clip: Budget | None = None
     first = choices = 0
+    parts = [(metric, metric.parts()) for metric in asked]
     for part, share in shares:
         clip = (clips or {}).get(part, clip)  # who borrows a clip stands behind its lender
-        using = [metric for metric in asked if part in metric.parts()]
+        using = [(metric, its) for metric, its in parts if part in its]
         # Intervals of one output must hold together.
-        intervals = max(len(one.parts()) if one.splits_alpha else 1 for one in using)
+        intervals = max(len(its) if metric.splits_alpha else 1 for metric, its in using)
+        users = tuple(metric for metric, _ in using)
         own = dataclasses.replace(
             context,
             alpha=ALPHA / intervals,
-            asker=type(using[0]).__name__,
-            output=using[0].output,
+            asker=type(users[0]).__name__,
+            output=users[0].output,
             clip=clip,
         )
         release = part.build(own, share)
@@ -282,7 +284,7 @@ def _steps(
         label = " ".join([str(len(steps)), part.word, *about])
         choices += release.clip is not None and not release.clip.borrowed
         shared = None if release.clip is None else choices - 1
-        steps.append(Step(part, tuple(using), label, release, first, shared))
+        steps.append(Step(part, users, label, release, first, shared))
         first += len(release.measures)
     return steps
 

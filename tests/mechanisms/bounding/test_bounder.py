@@ -33,7 +33,7 @@ from tests.reference import (
 BOUNDS = [
     ContributionBounds(*limits) for limits in itertools.product((None, 2), (None, 3), (None, 4))
 ]
-FIELDS = tuple(Field(0, operation) for operation in ("sum", "max", "min", "count"))
+FIELDS = tuple(Field(0, operation) for operation in ("sum", "max", "min", "count", "peak"))
 FALSE_ALARM = 1e-10
 
 

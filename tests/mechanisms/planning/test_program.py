@@ -30,7 +30,7 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.partition_bound import LADDER, edges_up_to
 from beam_dp.mechanisms.metrics import REGISTRY, mean, quantiles, sums
-from beam_dp.mechanisms.metrics.base import Context
+from beam_dp.mechanisms.metrics.base import CENTRE, Context
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
@@ -330,12 +330,22 @@ def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> N
     selection, budget = SelectionRequest(Fraction(1), 1), dp.Budget(Fraction(2), Fraction(1, 10**6))
     _, shares = share_out(budget, weights_of([dp.PeopleCount()]), 1, selection)
     assert shares[None] == dp.Budget(1, Fraction(1, 10**6))
-    wanting = dp.Ratio("x", method="local_sensitivity")
+    wanting, other = (dp.Ratio(name, method="local_sensitivity") for name in "xy")
     whole, shares = share_out(budget, weights_of([wanting]), 4, selection)
     [part] = wanting.parts()
     assert whole == budget
     assert shares[part] == dp.Budget(1, Fraction(1, 2 * 10**6))
     assert shares[None] == dp.Budget(1, Fraction(1, 2 * 10**6))
+    _, shares = share_out(budget, weights_of([wanting, other]), 4, selection)
+    assert [share.delta / budget.delta for share in shares.values()] == [0.25, 0.25, 0.5]
+
+
+def test_the_parts_of_a_mean_share_what_its_centre_leaves() -> None:
+    asked = dp.Mean("x", weight=2), dp.Max("y")
+    weights = weights_of(asked)
+    of_each = [sum(weights[part] for part in metric.parts()) for metric in asked]
+    assert of_each == [2 * (1 - CENTRE), 1]
+    assert 2 * CENTRE + sum(of_each) == sum(metric.weight for metric in asked)
 
 
 def built(asked, budget=None, max_partitions=2):

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.numerics import integers
+from beam_dp.transforms.columns import fixed_point
 from beam_dp.transforms.columns.fixed_point import to_units, value_to_units
 
 MILLIONTH = Fraction(1, 10**6)
@@ -81,6 +82,15 @@ def test_integers_are_rounded_exactly(values: list[Any], unit: Fraction) -> None
 
 INTEGERS = [pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32()]
 INTEGERS.append(pa.uint64())
+
+
+@pytest.mark.parametrize("kind", INTEGERS, ids=str)
+def test_no_integer_is_touched_by_itself_where_all_are_small(
+    kind: pa.DataType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(fixed_point, "_pack")
+    column = pa.array([0, None, 127], kind)
+    assert of_column(column) == [0, None, 127_000_000]
 
 
 @given(st.sampled_from(INTEGERS), UNITS, st.data())

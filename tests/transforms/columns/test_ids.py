@@ -191,6 +191,15 @@ def test_columns_and_values_agree(column: pa.Array, data: st.DataObject) -> None
         assert of_column(encoded.slice(start, length)) == expected[start : start + length]
 
 
+def test_unsigned_integers_of_64_bits_have_one_word_where_all_are_below_2_to_the_63() -> None:
+    numbers = [0, None, (1 << 63) - 1]
+    (signed, there), (unsigned, valid) = (
+        identify(pa.array(numbers, kind), KEY) for kind in (pa.int64(), pa.uint64())
+    )
+    assert np.array_equal(signed, unsigned) and np.array_equal(there, valid)
+    assert len(identify(pa.array([*numbers, 1 << 63], pa.uint64()), KEY)[0]) == 2
+
+
 def test_null_is_read_from_the_bitmap_whatever_lies_below_it() -> None:
     bitmap = pa.py_buffer(b"\x05")  # rows 0 and 2
     numbers = pa.py_buffer(np.array([1, 2, 3], np.int64))

@@ -11,7 +11,7 @@ from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.transforms.columns import ids
+from beam_dp.transforms.columns import ids, partition_keys
 from beam_dp.transforms.columns.partition_keys import (
     Key,
     clean,
@@ -77,6 +77,12 @@ def test_whole_floats_are_the_keys_of_their_integers() -> None:
         name_keys([pa.array(floats)], KEY), name_keys([integers], KEY), strict=True
     ):
         assert np.array_equal(one, other)
+
+
+def test_no_unsigned_integer_is_touched_by_itself_where_all_are_below_2_to_the_63(monkeypatch):
+    monkeypatch.delattr(partition_keys, "clean")
+    column = pa.array([0, None, (1 << 63) - 1], pa.uint64())
+    assert names_of(column, column) == [(0, 0), None, ((1 << 63) - 1, (1 << 63) - 1)]
 
 
 @given(st.data())

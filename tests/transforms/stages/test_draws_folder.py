@@ -76,7 +76,7 @@ def seen_by_killed(folder: DrawsFolder, kills: int) -> dict[int, set[tuple[str, 
     return found
 
 
-@tries(6, 200)
+@tries(6, 60)
 def test_attempts_that_are_killed_leave_one_draw(tmp_path: Path, tries: int) -> None:
     found = seen_by_killed(DrawsFolder.made_in(str(tmp_path)), tries)
     assert len(found) > 10
