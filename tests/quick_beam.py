@@ -4,19 +4,16 @@ For each step of a pipeline Beam parses the options of a class anew, looks at th
 methods and at the text of one, several times each: half of what a small pipeline takes. Nothing
 that these answers depend on changes. Of rows whose cells have the same types Beam looks at one.
 Nor is a thread started for each bundle that samples where time is spent; no value of a cache is
-measured, which looks at all that all modules hold; no option asks how wide the terminal is; no
-thread builds the steps of a bundle; and a DuckDB, which takes as long to open as a small query, is
-used by one after another. Where nothing is known of the input, people are cut into 8 shards, not
-64, each of which takes milliseconds; their number changes no bit (`test_shard_number`).
+measured, which looks at all that all modules hold; no option asks how wide the terminal is; and a
+DuckDB, which takes as long to open as a small query, is used by one after another. Where nothing is
+known of the input, people are cut into 8 shards, not 64, each of which takes milliseconds; their
+number changes no bit (`test_shard_number`).
 What is exhaustive and the jobs that run as programs use Beam as it is.
 """
 
 import argparse
-import concurrent.futures
 import contextlib
-import copy
 import functools
-import sys
 import types
 import weakref
 from collections.abc import Callable, Iterator
@@ -27,7 +24,7 @@ from unittest import mock
 import duckdb
 from apache_beam.options import pipeline_options
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.worker import bundle_processor, statecache, statesampler
+from apache_beam.runners.worker import statecache, statesampler
 from apache_beam.transforms import core, ptransform, userstate, util
 from apache_beam.typehints import decorators
 
@@ -52,35 +49,6 @@ def kept_signatures(get_signature: Callable[[Any], Signature]) -> Callable[[Any]
         return kept(function, bound) if plain else get_signature(given)
 
     return signature
-
-
-def kept_values(init: Callable[..., None]) -> Callable[..., None]:
-    """Return a method that parses the same words for one class of options once."""
-    kept: dict[Any, Any] = {}
-
-    def made(options: Any, flags: Any = None, **given: Any) -> None:
-        key = type(options), *(sys.argv[1:] if flags is None else flags)
-        if key not in kept:
-            init(options, flags)
-            kept[key] = options._visible_options
-        values = copy.deepcopy(kept[key])
-        vars(options).update(_flags=flags, _visible_options=values, _all_options=given)
-        given.update({name: each for name, each in vars(values).items() if name not in given})
-
-    return made
-
-
-class AtOnce(concurrent.futures.Executor):
-    """Does in its own thread what it is given."""
-
-    def __init__(self, **_: Any) -> None:
-        pass
-
-    def submit(self, function: Any, /, *given: Any, **named: Any) -> concurrent.futures.Future[Any]:
-        """Return what has been done."""
-        done = concurrent.futures.Future[Any]()
-        done.set_result(function(*given, **named))
-        return done
 
 
 def kept_views(view_as: Callable[[Any, type], Any]) -> Callable[[Any, type], Any]:
@@ -187,11 +155,6 @@ def kept_answers() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module in (decorators, core, ptransform, util):
             stack.enter_context(mock.patch.object(module, "get_signature", signature))
-        init = kept_values(PipelineOptions.__init__)
-        stack.enter_context(mock.patch.object(PipelineOptions, "__init__", init))
-        futures = types.SimpleNamespace(**vars(concurrent.futures) | {"ThreadPoolExecutor": AtOnce})
-        threads = types.SimpleNamespace(futures=futures)
-        stack.enter_context(mock.patch.object(bundle_processor, "concurrent", threads))
         view = kept_views(PipelineOptions.view_as)
         stack.enter_context(mock.patch.object(PipelineOptions, "view_as", view))
         specs = kept_specs(userstate.get_dofn_specs)
