@@ -29,8 +29,7 @@ SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
 _CAPS = "if one counts, partitions of people in one or two partitions need fewer people"
 _CENTRE = (
-    "sums of distances from it have less noise than sums. Where distances are small beside the "
-    "rows, their sum gets three quarters of what the noise of both costs"
+    "sums of distances from it have less noise than sums; small ones get 3/4 of what both cost"
 )
 _KNOWN = (
     "a bound that you know without the data costs nothing: "

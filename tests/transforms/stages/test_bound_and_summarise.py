@@ -227,4 +227,4 @@ def test_pairs_beyond_a_chosen_bound_count_for_norms_alone() -> None:
     assert summary.people[norms == 0].sum() == 10
     everybody, _ = bound_and_summarise.open_bucket(blobs[SHARED], made.shared_measures)
     [counted] = (measure for measure in made.shared_measures if measure.norm)
-    assert everybody.people.tolist() == [10] and counted.thresholds[everybody.bucket[0]] == 16
+    assert everybody.people.tolist() == [10] and counted.thresholds[everybody.bucket[0]] == 9

@@ -20,7 +20,7 @@ from beam_dp.transforms.stages.bound_and_summarise import ReduceShards, bucket_o
 from beam_dp.transforms.stages.draw_once import bucket_count
 from tests.transforms.stages.test_bound_and_summarise import layout
 
-MOST = 3000
+MOST = 4000
 """The limit of this module's jobs, whose data are as much smaller than those of large ones."""
 AROUND = 400
 """What coders, keys and windows add to an element; one line or row, and its header."""
