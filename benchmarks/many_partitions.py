@@ -86,7 +86,7 @@ def error(metric: Metric, drawn: np.ndarray, truth: np.ndarray) -> float:
         found = np.nansum(off, axis=1) / (np.abs(truth).sum() or 1.0)
     else:
         found = np.nanmedian(off, axis=1) / (truth.std() or np.abs(truth).mean())
-    return float(np.quantile(found, draws.QUANTILE) if len(truth) == 1 else np.median(found))
+    return float(np.nanquantile(found, draws.QUANTILE if len(truth) == 1 else 0.5))
 
 
 def two_bounds(kind: Kind, values: np.ndarray, noise: Noise) -> np.ndarray:
