@@ -138,9 +138,9 @@ class CliffChoice(ClipChoice):
             return super().clips(second, scale, partitions)
         return np.array([self._end(second, cells)[0]])
 
-    def best_clips(
+    def best_clip(
         self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float = 1.0
-    ) -> tuple[np.ndarray, np.ndarray]:
+    ) -> tuple[int, float]:
         """Return the index of the clip of several partitions, and how it errs.
 
         Where people are seen to end, many may have just that number: then it is that, or the end of
@@ -148,13 +148,13 @@ class CliffChoice(ClipChoice):
         """
         first, second, cells = self._split(noisy)
         if cells is None:
-            return super().best_clips(second, noise, partitions, weight)
+            return super().best_clip(second, noise, partitions, weight)
         end, is_seen = self._end(second, cells)
         ended = self._ended(end, cells)
         if is_seen:
             others = np.isin(np.arange(len(noise)), ended.places, invert=True)
             noise = np.where(others, np.inf, noise)
-        return ended.best_clips(first, noise, partitions, weight)
+        return ended.best_clip(first, noise, partitions, weight)
 
     def losses(
         self,

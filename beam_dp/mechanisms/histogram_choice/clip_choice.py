@@ -219,10 +219,10 @@ class ClipChoice:
         index = np.minimum((above > partitions * scale).sum(axis=1), buckets - 2)
         return np.where(tops.max(axis=1) < 0, -1, self.places[index])
 
-    def best_clips(
+    def best_clip(
         self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float = 1.0
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return, per row, the index of the clip of several partitions, and how it errs.
+    ) -> tuple[int, float]:
+        """Return the index of the clip of several partitions, by one row, and how it errs.
 
         The index is -1 where nobody is shown.
 
@@ -236,18 +236,24 @@ class ClipChoice:
             partitions: P, above 1.
             weight: what a lost unit counts for.
         """
-        tops = self.highest(noisy)
-        clips = np.array([[float(clip) for clip in self.thresholds]])
-        errors = np.broadcast_to(noise, (len(noisy), len(noise)))
+        given = tuple(noisy.ravel().tolist()), tuple(noise.tolist())
+        return _best_clip(self, *given, partitions, weight)
+
+    def _best_clip(
+        self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float
+    ) -> tuple[int, float]:
+        tops, buckets = self.highest(noisy), np.arange(noisy.shape[-1])
+        top = int(tops.max())
+        if top < 0:
+            return -1, float(noise[0])
+        last = self.places[min(top, len(self.places) - 1)] + 1
+        clips = np.array([[float(clip) for clip in self.thresholds[:last]]])
+        errors = noise[:last]
         for side in range(self.sides):
-            excess = self._spread(noisy, tops, side).excess(clips)[..., : noisy.shape[-1]]
-            shown = np.arange(noisy.shape[-1]) <= tops[:, side, None]
-            people = np.where(shown, np.maximum(noisy[:, side], 0), 0)
-            errors = errors + weight * (people[:, None] * excess).sum(axis=2) / partitions
-        top = tops.max(axis=1)
-        last = self.places[np.clip(top, 0, len(self.places) - 1)]
-        errors = np.where(np.arange(len(noise)) <= last[:, None], errors, np.inf)
-        return np.where(top < 0, -1, errors.argmin(axis=1)), errors.min(axis=1)
+            excess = self._spread(noisy, tops, side).excess(clips)[0, :, : len(buckets)]
+            people = np.where(buckets <= tops[0, side], np.maximum(noisy[0, side], 0), 0)
+            errors = errors + weight * (people * excess).sum(axis=1) / partitions
+        return int(errors.argmin()), float(errors.min())
 
     def _spread(self, noisy: np.ndarray, tops: np.ndarray, side: int) -> WithinBuckets:
         return falling_spread(noisy[:, side], tops[:, side], self.ends, self._noise.scale)
@@ -283,6 +289,18 @@ def _highest_of_one(choice: ClipChoice, noisy: tuple[float, ...]) -> np.ndarray:
     found = choice._highest(np.array(noisy).reshape(1, choice.sides, -1))
     found.flags.writeable = False
     return found
+
+
+@functools.lru_cache(maxsize=64)
+def _best_clip(
+    choice: ClipChoice,
+    noisy: tuple[float, ...],
+    noise: tuple[float, ...],
+    partitions: float,
+    weight: float,
+) -> tuple[int, float]:
+    row = np.array(noisy).reshape(1, choice.sides, -1)
+    return choice._best_clip(row, np.array(noise), partitions, weight)
 
 
 def _windows(noisy: np.ndarray, width: int) -> np.ndarray:

@@ -11,7 +11,7 @@ number of steps and however many rows or partitions the person has.
 
 *The choice* is post-processing of released counts and public parameters: it costs nothing. A larger
 bound L cuts fewer pairs of a person and a partition, and needs more noise per partition: L is
-chosen as the clip of a number to which each pair adds `CUT` (`ClipChoice.best_clips`). Where no step
+chosen as the clip of a number to which each pair adds `CUT` (`ClipChoice.best_clip`). Where no step
 shows people, there are few, and L is a guess (`FEW`).
 
 *The number of partitions P* is public for public partitions. For selected ones it is between the
@@ -136,5 +136,5 @@ def choose(
         pairs = float(choice.losses(noisy, np.array([last]))[0].kept[0])
         usable = math.sqrt(edges[last] * pairs / (USABLE * noise[last]))
         among = max(float(edges[last]), usable)
-    index = int(choice.best_clips(noisy, np.array(noise), among, CUT)[0][0])
+    index, _ = choice.best_clip(noisy, np.array(noise), among, CUT)
     return BoundChoice(edges[index], choice, noisy)

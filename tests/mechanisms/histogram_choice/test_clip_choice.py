@@ -147,11 +147,11 @@ def test_the_clip_of_several_is_the_one_of_least_error(grid, edges, sides):
             noise, weight = scale * np.array(grid), generator.choice((0.5, 1.0))
             best, error = best_by_trying(choice, noisy, noise, partitions, weight)
             chosen.add(best)
-            [index], [errs] = choice.best_clips(noisy, noise, partitions, weight)
+            index, errs = choice.best_clip(noisy, noise, partitions, weight)
             assert index == best and errs == pytest.approx(error)
     assert chosen >= set(choice.places.tolist()) and len(chosen) >= len(grid) - 1
     nobody = np.full((1, sides, len(choice.ends) + 1), -3)
-    assert choice.best_clips(nobody, np.array(grid, float), 9)[0].tolist() == [-1]
+    assert choice.best_clip(nobody, np.array(grid, float), 9)[0] == -1
 
 
 # ---------------------------------------------------------------------------------- extremes

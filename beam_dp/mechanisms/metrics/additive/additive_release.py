@@ -260,7 +260,7 @@ class AdditiveRelease(Release):
     def _chosen(self, choice: np.ndarray, partitions: int) -> int:
         """Return the index of the clip that a histogram chooses; -1: nobody is shown."""
         if partitions > 1 and self.measure.norm:
-            return int(self._best(choice, partitions)[0][0])
+            return self._best(choice, partitions)[0]
         return int(self._choice.clips(choice, self.noise.scale(self.place), partitions)[0])
 
     @property
@@ -268,15 +268,15 @@ class AdditiveRelease(Release):
         assert self.clip is not None
         return self.clip.choice
 
-    def _best(self, choice: np.ndarray, partitions: int) -> tuple[np.ndarray, np.ndarray]:
+    def _best(self, choice: np.ndarray, partitions: int) -> tuple[int, float]:
         thresholds = np.array([float(clip) for clip in self.measure.thresholds])
         noise = self.mean_error(choice) * thresholds
         weight = NOT_GIVEN_BACK * (L2_SPREAD if self.measure.norm == 2 else 1.0)
-        return self._choice.best_clips(choice, noise, partitions, weight)
+        return self._choice.best_clip(choice, noise, partitions, weight)
 
     def expected_error(self, choice: np.ndarray, partitions: int) -> float:
         """Return about how far a partition's number will be off, in the user's scale."""
-        return float(self._best(choice, partitions)[1][0] * self.unit)
+        return self._best(choice, partitions)[1] * float(self.unit)
 
     def alone(self, noise_cost: Budget) -> "AdditiveRelease":
         """Return the release with noise of its own, of another cost."""
