@@ -24,8 +24,8 @@ import beam_dp as dp
 from beam_dp.mechanisms.consistency import several_metrics
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.metrics.released import Released
-from benchmarks import many_partitions, tables
-from benchmarks.many_partitions import Kind
+from benchmarks import kinds, tables
+from benchmarks.kinds import Kind
 
 GROUP = 10
 TABLES = ("all rows", "groups of ten", "partitions")
@@ -73,7 +73,7 @@ def main(words: Sequence[str] | None = None) -> int:
     """Print the table."""
     options = tables.options(__doc__, words, runs=100, only="", csv=str)
     tables.say(tables.heads(["kind", "number", *TABLES, f"inside: {', '.join(TABLES)}"]))
-    for kind in [many_partitions.from_csv(options.csv)] if options.csv else many_partitions.kinds():
+    for kind in [kinds.from_csv(options.csv)] if options.csv else kinds.made():
         if options.only not in kind.name or kind.partitions <= GROUP:
             continue
         for metric in [dp.Count()] if (kind.value == 1).all() else [dp.Count(), dp.Sum("value")]:
