@@ -22,7 +22,6 @@ larger. Under zCDP there is one histogram of octaves (`ClipChoice`).
 
 import dataclasses
 import functools
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -46,7 +45,8 @@ _MANY, _FEW = 12.0, 2.5
 above has more than few."""
 
 
-def with_round_numbers(octaves: Sequence[int]) -> tuple[int, ...]:
+@functools.cache
+def with_round_numbers(octaves: tuple[int, ...]) -> tuple[int, ...]:
     """Return clips with the round numbers among them: 1, 1.2, 1.5, 2, 2.5, 3, 4, ..., 9, 10, ...
 
     Args:

@@ -1,6 +1,7 @@
 """How a clip is set: public clips, of which one is given, or chosen for all partitions at once."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -109,9 +110,10 @@ def row_clips(max_rows_per_partition: int | None) -> tuple[int, ...]:
     return (*(power for power in powers if power < max_rows_per_partition), max_rows_per_partition)
 
 
+@functools.cache  # equal ones are pickled once
 def clips_of_norm(
     limits: tuple[int | None, int | None],
-    clips: Sequence[int],
+    clips: tuple[int, ...],
     cap: int | None,
     norm: int,
     fine: int,
@@ -127,7 +129,7 @@ def clips_of_norm(
     if cap is not None and (limits[0] or most == 1):
         return (_norm_of(cap * fine, most or 1, norm),)
     if most == 1:
-        return tuple(clips)
+        return clips
     largest = _norm_of((cap or clips[-1]) * fine, most or 1 << _MANY_BITS, norm)
     powers = {fine << power for power in range(largest.bit_length())}
     return (*sorted(power for power in powers if power < largest), largest)
