@@ -222,8 +222,8 @@ def lost(
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
 
-    *Seen*: x_m people of a bucket up to the top lose k_m each (`WithinBuckets.excess`); the noise of these
-    counts is added at one standard deviation, sqrt(2) scale sqrt(sum of k_m^2).
+    *Seen*: x_m people of a bucket up to the top lose k_m each (`WithinBuckets.excess`); the noise
+    of these counts is added at one standard deviation, sqrt(2) scale sqrt(sum of k_m^2).
 
     *Beyond the top* t: `tail` has q, in scales of the noise, and the bend b. With counts n_d of the
     buckets t + d, and r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within

@@ -1,5 +1,4 @@
-"""The clip of one partition by two noisy histograms: what they reveal, which one is taken, and the
-clip.
+"""A clip by two noisy histograms: what they reveal, which one is taken, and the clip.
 
 Laws are summed exactly from the values that the library's own code returns for given noise.
 """

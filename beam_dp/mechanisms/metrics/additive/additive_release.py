@@ -21,9 +21,10 @@ person's numbers are changed. The rest is the Laplace mechanism (Dwork, McSherry
 one query with many coordinates. All b_il are whole multiples of the unit over some power of two, on
 whose grid the noise is drawn: it follows from C and s, which are released and public.
 
-*The choice of C* (`ClipChoice`) is made by a noisy histogram of the T_i over public thresholds, in
-which each person is in one bucket, paid once. A partition's summary has the sums of the a_il and of
-the r_il by bucket of T_i: all C can be taken when the lines of people are gone.
+*The choice of C* is made by a noisy histogram of the T_i over public thresholds, in which each
+person is in one bucket, paid once (`ClipChoice`); under epsilon by two such histograms
+(`CliffChoice`). A partition's summary has the sums of the a_il and of the r_il by bucket of T_i:
+all C can be taken when the lines of people are gone.
 
 *The loss is given back.* What people above C lose together, as far as the histogram shows it, is
 given to the partitions in proportion to their released numbers (`ClippingLoss`): a function of what
