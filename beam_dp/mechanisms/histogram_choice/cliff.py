@@ -143,18 +143,25 @@ class CliffChoice(ClipChoice):
     ) -> tuple[int, float]:
         """Return the index of the clip of several partitions, and how it errs.
 
-        Where people are seen to end, many may have just that number: then it is that, or the end of
-        an octave below.
+        Where people are seen to end at C, many may have just that number: then it is C, or the end
+        of an octave below. It is not C if the people whom the second histogram shows above it, be
+        they noise, would lose more than the noise of the octave's end is above that of C.
         """
         first, second, cells = self._split(noisy)
         if cells is None:
             return super().best_clip(second, noise, partitions, weight)
         end, is_seen = self._end(second, cells)
-        ended = self._ended(end, cells)
-        if is_seen:
+        if not is_seen:
+            return self._first.best_clip(first, noise, partitions, weight)
+        clips = np.array([float(clip) for clip in self.thresholds[end : cells.stop]])
+        people = np.maximum(second[0], 0).sum(axis=0)[end - cells.start :]
+        hidden = weight * float(people @ (clips - clips[0])) / partitions
+        if hidden > noise[cells.stop - 1] - noise[end]:
+            ended, others = self._first, np.arange(len(noise)) == end  # which says that they end
+        else:
+            ended = self._ended(end, cells)
             others = np.isin(np.arange(len(noise)), ended.places, invert=True)
-            noise = np.where(others, np.inf, noise)
-        return ended.best_clip(first, noise, partitions, weight)
+        return ended.best_clip(first, np.where(others, np.inf, noise), partitions, weight)
 
     def losses(
         self,
@@ -165,12 +172,13 @@ class CliffChoice(ClipChoice):
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side.
 
-        Where they end sharply at a round number, the first histogram shows those in the octaves
-        above. Those between it and the end of its octave are hidden by the noise of the second
-        histogram, and taken to be nobody.
+        Where the clip is the number at which they end, the first histogram shows those in the
+        octaves above. Those between it and the end of its octave are hidden by the noise of the
+        second histogram, and taken to be nobody.
         """
         first, second, cells = self._split(noisy)
         if cells is None:
             return super().losses(second, clips, tail, squared)
         end, _ = self._end(second, cells)
-        return self._ended(end, cells).losses(first, clips, tail, squared)
+        ended = self._ended(end, cells) if clips[0] == end else self._first
+        return ended.losses(first, clips, tail, squared)

@@ -13,6 +13,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
+from beam_dp.mechanisms.histogram_choice.clipping_loss import SHARED_CLIP
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
@@ -267,6 +268,25 @@ def test_people_above_a_cliff_lose_no_more_than_is_said():
         noisy = CHOICE.draw(people(CHOICE, {clip: 2000, above: cliffs[-1]}), ZeroNoise())
         [loss] = CHOICE.losses(noisy, CHOICE.clips(noisy, 1.7))
         assert cliffs[-1] * (above - clip) <= loss.total[0]
+
+
+@pytest.mark.parametrize(("partitions", "is_end"), [(2, False), (20, False), (500, True)])
+def test_of_several_partitions_people_hidden_above_a_cliff_decide_with_the_noise(
+    partitions, is_end
+):
+    """The second histogram shows less than 2.5 scales of them in each cell: they may be noise."""
+    choice = dataclasses.replace(CHOICE, cost=Budget(Fraction(1, 6)))
+    everybody = {10: 10**4, 12: 100, 15: 100, 16: 100}
+    noisy = choice.draw(people(choice, everybody), ZeroNoise())
+    noise = 1.2 * np.array(GRID, float)
+    index, _ = choice.best_clip(noisy, noise, partitions, 0.5)
+    assert (GRID[index] == 10) == is_end
+    [loss] = choice.losses(noisy, np.array([index]), SHARED_CLIP)
+    exact = sum(count * max(number - GRID[index], 0) for number, count in everybody.items())
+    assert is_end or loss.total[0] >= exact
+    # Where nobody is above, the clip is the number that all have, of any partitions.
+    alike = choice.draw(people(choice, {10: 10**4}), ZeroNoise())
+    assert GRID[choice.best_clip(alike, noise, partitions, 0.5)[0]] == 10
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 50.0, 1e6])

@@ -530,9 +530,10 @@ def clipped_sum(
     octaves = clips_of_norm(
         (context.bound, context.partitions), measure.thresholds, cap, norm, fine
     )
+    in_halves = fine > 1  # of octaves
     measure = dataclasses.replace(
         measure,
-        thresholds=with_round_numbers(octaves) if len(octaves) > 1 else octaves,
+        thresholds=octaves if in_halves or len(octaves) == 1 else with_round_numbers(octaves),
         cap=cap if several else None,
         fine=fine,
         norm=norm,

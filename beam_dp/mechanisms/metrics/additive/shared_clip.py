@@ -123,7 +123,7 @@ def clips_of_norm(
     What a person has in one partition is at most `cap`, or the last of `clips`; they are in at most
     so many partitions as the user's bound says, or as there are (`limits`). If the user gave a cap
     and there is one partition or a bound, the norm of that is the one clip. Else a clip is a power
-    of two, up to the largest norm.
+    of two, or of the root of two where norms are finer than units, up to the largest norm.
     """
     most = min(filter(None, limits), default=None)
     if cap is not None and (limits[0] or most == 1):
@@ -132,6 +132,8 @@ def clips_of_norm(
         return clips
     largest = _norm_of((cap or clips[-1]) * fine, most or 1 << _MANY_BITS, norm)
     powers = {fine << power for power in range(largest.bit_length())}
+    if fine > 1:
+        powers |= {math.isqrt(2 * power * power) for power in powers}
     return (*sorted(power for power in powers if power < largest), largest)
 
 
