@@ -308,8 +308,7 @@ def record_of(
     """
     releases: list[Record] = []
     steps = program.with_better_noise(choices)
-    numbers = [(step.label, step.additive.noise_cost) for step in steps if step.additive]
-    drawn = {(f"{label}: noise", noise.is_zcdp): noise for label, noise in numbers}
+    spent = {key: each for step in steps for key, each in _spent_in_run(step, choices).items()}
     for step, used in zip(steps, clips, strict=True):
         row = _step_row(program, step)
         entry: Record = {
@@ -336,7 +335,7 @@ def record_of(
         "budget": cost(budget),
         "composition": f"{total_of(budget)}; {_composition(program)}",
         "spent": [
-            {"on": label, "times": times, **cost(drawn.get((label, each.is_zcdp), each))}
+            {"on": label, "times": times, **cost(spent.get((label, each.is_zcdp), each))}
             for label, each, times in program.entries
         ],
         "partitions_of_one_person": _max_partitions(program) if _is_limited(program) else None,
@@ -344,6 +343,22 @@ def record_of(
         "selection": None if selection is None else selection.certainty,
         "releases": releases,
     }
+
+
+def _spent_in_run(step: Step, choices: Sequence[np.ndarray]) -> dict[tuple[str, bool], Budget]:
+    """Return what the noise of a step has cost, and its clip if that has left something for it.
+
+    The keys are labels of the account, and whether the cost is one of zCDP.
+    """
+    if step.additive is None:
+        return {}
+    noise, clip, spent = step.additive.noise_cost, step.additive.clip, {}
+    if clip is not None and not clip.borrowed and step.shared is not None:
+        whole, left = clip.choice.cost, clip.choice.left(choices[step.shared])
+        if left is not None:
+            spent[f"{step.label}: clip", whole.is_zcdp] = whole.like(whole.amount - left.amount)
+        noise = clip.cost_of_noise(noise, choices[step.shared])
+    return spent | {(f"{step.label}: noise", noise.is_zcdp): noise}
 
 
 def cost(budget: Budget) -> Record:

@@ -278,7 +278,25 @@ def test_the_record_of_a_mean_says_what_each_number_of_it_cost() -> None:
     record = record_of(program, choices, [[], []])
     spent = {each["on"]: Fraction(each["epsilon"]) for each in record["spent"]}
     total, rows = (spent[f"{step.label}: noise"] for step in program.steps)
-    assert total == 3 * rows and sum(spent.values()) == 1
+    left = [clip.choice.left(choice).amount for clip, choice in zip(program.clips, choices)]
+    assert total - left[0] == 3 * (rows - left[1]) and sum(spent.values()) == 1
+
+
+@pytest.mark.parametrize("partitions", [1, 40])
+def test_what_the_choice_of_a_clip_leaves_is_spent_on_the_noise(partitions: int) -> None:
+    """Where many people have one row, a quarter of the cost of the choice is left."""
+    program = compile_program([dp.Count()], dp.Budget(1), 1, partitions=partitions)
+    [clip] = program.clips
+    people = np.zeros((1, 1, clip.choice.buckets), np.int64)
+    people[0, 0, 0] = 10**6
+    record = record_of(program, [clip.choice.draw(people, ZeroNoise())], [[]])
+    spent = {each["on"]: Fraction(each["epsilon"]) for each in record["spent"]}
+    [release] = record["releases"]
+    [step] = program.steps
+    assert spent[f"{step.label}: clip"] == Fraction(3, 4) * clip.choice.cost.amount
+    noise = Fraction(release["clip"]["cost_of_the_noise"])
+    assert spent[f"{step.label}: noise"] == noise > step.additive.noise_cost.amount
+    assert sum(spent.values()) == 1
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
