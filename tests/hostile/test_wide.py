@@ -45,8 +45,8 @@ GIANTS = [1e308, 5e-324, -(10**400)]
 LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
 DAYS = ("a", "b", "c")
-JOINT = {"m4", "m4_low", "m4_high"}
-"""A mean over people: what its shared clip cuts is told, and given back, by all released numbers."""
+JOINT = {f"{name}{end}" for name in ("m4", "m16") for end in ("", "_low", "_high")}
+"""A mean over people, and a variance: what a shared clip cuts is given back by all released numbers."""
 Made = list[float]
 
 
