@@ -6,15 +6,16 @@
     python -m benchmarks many_partitions --csv salaries.csv,playerID,yearID,salary
 
 The expert keeps L partitions of a person, cuts what they add to each at C, spends all of the budget
-on noise, and knows the L and the C that err least for these very data; means and variances have equal parts
-of the budget for the sums that they need, which numbers that are released together share. All
-partitions are public. An error of sums and counts is the sum of |released - true| over the sum of
-the true numbers, of others the median over partitions of |released - true|, in units of the spread
-of the true numbers; the middle of all releases, with one partition the 95% quantile of ten times
-as many. Inside: how
-many of 100 intervals hold, by partitions and by size; the third number is of those that
-`SuppressUnreliable` leaves. The last lines are three quantiles of people who tie: errors are people,
-and a rank error holds or not.
+on noise, and knows the L and the C that err least for these very data. Means and variances are made
+of sums, each with an equal part of the budget; numbers that are released together share these. All
+partitions are public.
+
+An error of sums and counts is the sum of |released - true| over the sum of the true numbers; of
+others it is the median over partitions of |released - true|, in units of the spread of the true
+numbers. It is the middle of all releases, with one partition the 95% quantile of ten times as many.
+Inside: how many of 100 intervals hold, by partitions and by size; the third number is of those that
+`SuppressUnreliable` leaves. The last lines, always at epsilon 1, are three quantiles of people who
+tie: errors are people, and a rank error holds or not.
 """
 
 import dataclasses

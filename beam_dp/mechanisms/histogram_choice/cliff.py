@@ -17,7 +17,7 @@ once each: it is moved by at most e^(5/8 cost + 1/8 cost). Which of the two hold
 noise for what each leaves of the whole budget, every outcome costs the whole: pure differential
 privacy composes adaptively, as the ratio of chances of each outcome is a product (Dwork, Rothblum,
 Vadhan 2010). Where noise that follows has a delta, that holds for each x, so its mean over x is no
-larger. Under zCDP there is one histogram of octaves (`ClipChoice`).
+larger. Under zCDP there is one histogram (`ClipChoice`): the blur is one of Laplace noise.
 """
 
 import dataclasses

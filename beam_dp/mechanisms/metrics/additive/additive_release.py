@@ -530,10 +530,12 @@ def clipped_sum(
     octaves = clips_of_norm(
         (context.bound, context.partitions), measure.thresholds, cap, norm, fine
     )
-    in_halves = fine > 1  # of octaves
+    thresholds = octaves
+    if len(octaves) > 1 and fine == 1:  # norms that are finer have half octaves
+        thresholds = with_round_numbers(octaves)
     measure = dataclasses.replace(
         measure,
-        thresholds=octaves if in_halves or len(octaves) == 1 else with_round_numbers(octaves),
+        thresholds=thresholds,
         cap=cap if several else None,
         fine=fine,
         norm=norm,
