@@ -214,7 +214,9 @@ def a_person_is_in_one_bucket() -> bool:
         more = [Row((99, 0), (place, 0), (number,)) for place, number in enumerate(numbers)]
         found = []
         for rows in (others, others + more):
-            summary = histograms.summarise_people(settled(rows), [SIGNED.measure])
+            summary = histograms.summarise_people(
+                histograms.Contributions(settled(rows)), [SIGNED.measure]
+            )
             view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
             found.append(view.histogram(0, buckets)[0])
         moves = np.abs(found[1] - found[0])
@@ -227,7 +229,9 @@ def a_person_counts_once_for_a_shared_clip() -> bool:
     """One person in many partitions is one person to the search for a shared clip."""
     rows = [Row((person, 0), (place, 0), (3,)) for person in range(5) for place in range(4)]
     table = settled(rows)
-    summary = histograms.summarise_people(table, [Measure(0, 1, GRID, norm=1)])
+    summary = histograms.summarise_people(
+        histograms.Contributions(table), [Measure(0, 1, GRID, norm=1)]
+    )
     return summary.people.tolist() == [5]
 
 
@@ -268,7 +272,9 @@ def settled(rows: list[Row], fields: tuple[Field, ...] = FIELDS) -> tables.Table
 
 
 def cells(rows: list[Row], measures, fields: tuple[Field, ...] = FIELDS) -> PartitionView:
-    return PartitionView.of_all(histograms.summarise(settled(rows, fields), measures))
+    return PartitionView.of_all(
+        histograms.summarise(histograms.Contributions(settled(rows, fields)), measures)
+    )
 
 
 # -------------------------------------------------------------------------------- the mutants
@@ -282,10 +288,10 @@ def _whole_noise_after_the_clip(context, share, *measured, **options):
     return dataclasses.replace(SUM(context, share, *measured, **options), noise_cost=share)
 
 
-def _largest_of_each_sign(table, measures, bounded=None):
+def _largest_of_each_sign(people, measures):
     """Count a person with their largest number above 0, and with that below 0."""
     signs = [dataclasses.replace(m, sign=s) for m in measures for s in (1, -1)]
-    summary = PEOPLE(table, signs)
+    summary = PEOPLE(people, signs)
     below = summary.measure == 1
     summary.bucket = summary.bucket + below * (len(GRID) + 1)
     summary.measure = np.zeros_like(summary.measure)
@@ -355,9 +361,9 @@ def _float_sums(budget, entries):
         raise ValueError("over")
 
 
-def _per_partition(table, measures, bounded=None):
+def _per_partition(people, measures):
     apart = [dataclasses.replace(measure, norm=0) for measure in measures]
-    return histograms.summarise(table, apart)
+    return histograms.summarise(people, apart)
 
 
 def _lowest_partition(self, table, person_hash):

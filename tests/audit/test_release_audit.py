@@ -73,9 +73,9 @@ class Database:
     def __init__(self, release: AdditiveRelease, numbers: tuple[tuple[int, ...], ...]) -> None:
         self.release, table = release, settled(numbers)
         self.partitions = len(numbers[0])
-        people = histograms.summarise_people(table, [release.measure])
+        people = histograms.summarise_people(histograms.Contributions(table), [release.measure])
         self.shared = PartitionView(people, np.zeros(len(people), np.int64), 1)
-        summary = histograms.summarise(table, release.measures)
+        summary = histograms.summarise(histograms.Contributions(table), release.measures)
         places = summary.partition[0].astype(np.int64)
         self.view = PartitionView(summary, places, self.partitions)
         self.known: dict = {}
@@ -199,10 +199,10 @@ def in_two_buckets(self, view, noise):
     return self.choice.draw(above.reshape(1, 1, -1), noise)
 
 
-def per_partition(table, measures, bounded=None):
+def per_partition(people, measures):
     """Count a person once in every partition."""
     apart = [dataclasses.replace(measure, norm=0) for measure in measures]
-    summary = histograms.summarise(table, apart)
+    summary = histograms.summarise(people, apart)
     summary.partition = np.zeros_like(summary.partition)
     return histograms.reduce(summary, measures)
 

@@ -120,10 +120,12 @@ class Database:
 
     def __init__(self, program: Program, lines: Table, partitions: int) -> None:
         self.program, self.partitions = program, partitions
-        summary = histograms.summarise(lines, program.measures)
+        summary = histograms.summarise(histograms.Contributions(lines), program.measures)
         places = summary.partition[0].astype(np.int64)
         self.view = PartitionView(summary, places, partitions)
-        people = histograms.summarise_people(lines, program.shared_measures)
+        people = histograms.summarise_people(
+            histograms.Contributions(lines), program.shared_measures
+        )
         self.shared = PartitionView(people, np.zeros(len(people), np.int64), 1)
 
     def totals(self, step: Step, index: int) -> list[int]:
@@ -231,7 +233,9 @@ def test_weights_of_a_person_are_at_most_one_in_l2() -> None:
         people = np.zeros((1, partitions), np.uint64)
         places = np.arange(partitions, dtype=np.uint64)[None]
         lines = Table(people, places, np.ones(partitions, np.int64), [])
-        weights = histograms.summarise(lines, [Measure(WEIGHTS)]).total.tolist()
+        weights = histograms.summarise(
+            histograms.Contributions(lines), [Measure(WEIGHTS)]
+        ).total.tolist()
         assert 2**40 * 0.99 < sum(weight**2 for weight in weights) <= 2**40
 
 
@@ -327,9 +331,9 @@ def away_from_zero(numbers, whole, lengths, steps):
     return np.where(np.asarray(numbers < 0, bool), -up, up)
 
 
-def in_each_partition(lines, measures, bounded=None):
+def in_each_partition(people, measures):
     apart = [dataclasses.replace(measure, norm=0) for measure in measures]
-    summary = histograms.summarise(lines, apart)
+    summary = histograms.summarise(people, apart)
     summary.partition = np.zeros_like(summary.partition)
     return histograms.reduce(summary, measures)
 

@@ -257,10 +257,10 @@ def _scale_from_data(self, totals, clips, noise):
     return ADD(dataclasses.replace(self, budget=scaled), totals, clips, noise)
 
 
-def _people_in_each_partition(table, measures, bounded=None):
+def _people_in_each_partition(people, measures):
     """Count a person once in every partition."""
     apart = [dataclasses.replace(measure, norm=0) for measure in measures]
-    summary = histograms.summarise(table, apart, bounded)
+    summary = histograms.summarise(people, apart)
     summary.partition = np.zeros_like(summary.partition)
     return histograms.reduce(summary, measures)
 

@@ -33,7 +33,8 @@ PEOPLE, ROWS, WEIGHTS = -1, -2, -3
 """Sources of a measure that are no fields: 1 for each person, the number of their rows, and what a
 person adds to each of their partitions (`partition_selection.weights_of`)."""
 
-_DENSE = 1 << 16
+_DENSE = 1 << 17
+"""Lines are merged in a table with as many cells, or so many."""
 _NORM_BITS = 30
 _WORD_BITS = 62
 RESIDUAL = np.iinfo(np.int64).min
@@ -233,53 +234,96 @@ class Summary(Columnar):
         return cls(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
 
 
-def summarise(
-    table: Table, measures: Sequence[Measure | Relation], bounded: Table | None = None
-) -> Summary:
-    """Return the summary of settled contributions, one line per (person, partition).
+@dataclasses.dataclass(eq=False)
+class Contributions:
+    """Settled contributions, one line per (person, partition); the lines of a person stand together.
+
+    Attributes:
+        table: all of them.
+        bounded: those of a bounded number of partitions of each person, from which all measures but
+            norms are made; None: the same.
+    """
+
+    table: Table
+    bounded: Table | None = None
+
+    def __post_init__(self) -> None:
+        self._vectors: dict[Measure, Vectors] = {}
+
+    def of(self, measure: Measure) -> Table:
+        """Return those that a measure is made from."""
+        return self.table if self.bounded is None or measure.norm else self.bounded
+
+    def vectors(self, measure: Measure) -> "Vectors":
+        """Return the numbers of each person, and their norm; they are found once."""
+        if measure not in self._vectors:
+            self._vectors[measure] = Vectors(self.of(measure), measure)
+        return self._vectors[measure]
+
+
+class Vectors:
+    """The numbers that people have in all their partitions.
+
+    Args:
+        table: their contributions.
+        measure: which numbers.
+
+    Attributes:
+        present: the lines that have a number.
+        numbers: these numbers.
+        starts: where each person begins among them.
+        norms: the norm of each person; without a norm, their largest number.
+    """
+
+    def __init__(self, table: Table, measure: Measure) -> None:
+        self.present, self.numbers = measure.of(table)
+        whole = len(self.present) == len(table)
+        person = table.person if whole else pick(table.person, self.present)
+        self.starts = np.flatnonzero(changes(person)) if len(self.present) else self.present
+        if not len(self.starts):
+            self.norms = self.numbers
+        elif measure.norm:
+            self.norms = norms(self.numbers, self.starts, measure.norm)
+        else:
+            self.norms = _largest(self.numbers, self.starts, measure.sign)
+
+    def directed(self, measure: Measure) -> np.ndarray:
+        """Return each person's norm, with the sign of the sum of their numbers."""
+        if measure.sign or not measure.norm or not len(self.starts):
+            return self.norms
+        sums = integers.segment_sums(self.numbers, self.starts)
+        return np.asarray(np.where(np.asarray(sums < 0, bool), -self.norms, self.norms))
+
+
+def summarise(people: Contributions, measures: Sequence[Measure | Relation]) -> Summary:
+    """Return the summary of settled contributions.
 
     It is reduced for each measure alone, and in their order: `reduce` brings all lines of a
     partition together. A relation keeps its index in the list, and has no lines here (see `owner_lines`).
 
     Args:
-        table: the contributions; the lines of a person stand together.
+        people: the contributions.
         measures: what is summarised.
-        bounded: those of a bounded number of partitions of each person, from which all measures
-            but norms are made; None: the same.
     """
-    every = table if bounded is None else bounded
     lines = [
-        reduce(_lines(table if measure.norm else every, measure, index), measures)
+        reduce(_lines(people, measure, index), measures)
         for index, measure in enumerate(measures)
         if isinstance(measure, Measure)
     ]
     return concatenate(lines or [Summary.nothing()])
 
 
-def summarise_people(
-    table: Table, measures: Sequence[Measure], bounded: Table | None = None
-) -> Summary:
+def summarise_people(people: Contributions, measures: Sequence[Measure]) -> Summary:
     """Return the summary of each person's norm, or largest number, over all partitions.
 
     The result has one partition, whose identity is 0; the arguments are as of `summarise`.
     """
     lines = []
     for index, measure in enumerate(measures):
-        read = table if bounded is None or measure.norm else bounded
-        present, numbers = measure.of(read)
-        starts = _starts(read, present)
-        if len(starts):
-            whole = _directed(numbers, starts, measure) if measure.norm else None
-            numbers = _largest(numbers, starts, measure.sign) if whole is None else whole
+        numbers = people.vectors(measure).directed(measure)
         nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
         lines.append(_summary(measure, index, measure.buckets(numbers), nothing, nowhere))
     return reduce(concatenate(lines), measures)
-
-
-def _starts(table: Table, present: np.ndarray) -> np.ndarray:
-    """Return where each person begins among the lines that are present."""
-    person = table.person if len(present) == len(table) else pick(table.person, present)
-    return np.flatnonzero(changes(person)) if len(present) else present
 
 
 def _largest(numbers: np.ndarray, starts: np.ndarray, sign: int) -> np.ndarray:
@@ -289,15 +333,6 @@ def _largest(numbers: np.ndarray, starts: np.ndarray, sign: int) -> np.ndarray:
         return high
     low = np.minimum.reduceat(numbers, starts)
     return np.asarray(np.where(np.asarray(low + high < 0, bool), low, high))
-
-
-def _directed(numbers: np.ndarray, starts: np.ndarray, measure: Measure) -> np.ndarray:
-    """Return each person's norm, with the sign of the sum of their numbers."""
-    found = norms(numbers, starts, measure.norm)
-    if measure.sign:
-        return found
-    sums = integers.segment_sums(numbers, starts)
-    return np.asarray(np.where(np.asarray(sums < 0, bool), -found, found))
 
 
 def norms(numbers: np.ndarray, starts: np.ndarray, norm: int) -> np.ndarray:
@@ -359,29 +394,28 @@ def _bits(numbers: np.ndarray) -> np.ndarray:
     return np.frexp(numbers.astype(np.float64))[1].astype(np.int64)
 
 
-def _lines(table: Table, measure: Measure, index: int) -> Summary:
-    present, numbers = measure.of(table)
-    total = numbers if measure.additive else np.zeros(len(present), np.int64)
-    if measure.part is not None:
-        total = measure.part.of(table, present, numbers // measure.fine) * measure.fine
-    counted, people, bucket = measure, None, None
+def _lines(people: Contributions, measure: Measure, index: int) -> Summary:
+    table, counted, inside = people.of(measure), measure, None
     if isinstance(measure, PersonBins):  # those who have a number are those who have a value
-        counted, bucket = measure.people, measure.buckets(numbers)
-        _, numbers = counted.of(table)
-        total = numbers
-    if counted.norm and len(present):
-        starts = _starts(table, present)
-        found = norms(numbers, starts, counted.norm)
-        lengths = np.diff(starts, append=len(present))
-        people = shares(total, found, lengths, counted.steps)
-        inside = np.repeat(counted.buckets(found), lengths)
-        bucket = inside if bucket is None else bucket * (len(counted.thresholds) + 1) + inside
-    elif bucket is None:
-        bucket = measure.buckets(numbers)
+        counted, inside = measure.people, measure.buckets(measure.of(table)[1])
+    vectors = people.vectors(counted) if counted.norm else None
+    present, numbers = counted.of(table) if vectors is None else (vectors.present, vectors.numbers)
+    total = numbers if counted.additive else np.zeros(len(present), np.int64)
+    if counted.part is not None:
+        total = counted.part.of(table, present, numbers // counted.fine) * counted.fine
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
+    parts = None
+    if vectors is not None and len(present):
+        lengths = np.diff(vectors.starts, append=len(present))
+        parts = shares(total, vectors.norms, lengths, counted.steps)
+        bucket = np.repeat(counted.buckets(vectors.norms), lengths)
+        if inside is not None:
+            bucket += inside * (len(counted.thresholds) + 1)
+    else:
+        bucket = counted.buckets(numbers) if inside is None else inside
     return dataclasses.replace(
-        _summary(measure, index, bucket, total, partition, people), names=table.names
+        _summary(measure, index, bucket, total, partition, parts), names=table.names
     )
 
 
@@ -393,7 +427,7 @@ def _summary(
     partition: np.ndarray,
     people: np.ndarray | None = None,
 ) -> Summary:
-    """Return one line per person, or per bucket of a histogram where buckets are few.
+    """Return one line per person.
 
     Args:
         measure: what is summarised.
@@ -407,33 +441,17 @@ def _summary(
     if measure.keep and measure.additive:
         total = from_bits(bucket)
     people = np.ones(len(bucket), np.int64) if people is None else people
-    if not measure.keep and partition.shape[0] == 1 and total.dtype != object and len(bucket):
-        rows, width = int(partition.max()) + 1, int(bucket.max()) + 1
-        if rows * width <= max(len(bucket), _DENSE) and integers.sums_within(total, integers.WIDE):
-            cell = partition[0].astype(np.int64) * width + bucket
-            return _dense(cell, width, index, people, total)
     return Summary(partition, np.full(len(bucket), index), bucket, people, total)
-
-
-def _dense(
-    cell: np.ndarray, width: int, index: int, people: np.ndarray, total: np.ndarray
-) -> Summary:
-    """Return the merged lines; a cell is partition * width + bucket. Needs no sort."""
-    cells = np.flatnonzero(np.bincount(cell))
-    partition = (cells // width).astype(np.uint64)[None]
-    measure = np.full(len(cells), index)
-    size = int(cells[-1]) + 1
-    counted, totals = (integers.sums_at(cell, column, size)[cells] for column in (people, total))
-    return Summary(partition, measure, cells % width, counted, totals)
 
 
 def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
     """Merge equal lines and keep the top K, in the order of partition, measure and bucket."""
     if not len(summary):
         return summary
-    summary = _merge_equal(summary, *_order(summary))
     if not any(measure.keep for measure in measures):
-        return summary
+        dense = _dense(summary)
+        return _merge_equal(summary, *_order(summary)) if dense is None else dense
+    summary = _merge_equal(summary, *_order(summary))
     keep = np.array([measure.keep for measure in measures], np.int64)[summary.measure]
     starts = np.flatnonzero(_new_cell(summary))
     sizes = np.diff(starts, append=len(summary))
@@ -448,6 +466,33 @@ def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
         people=np.where(dropped, 0, summary.people),
     )
     return _merge_equal(summary, np.arange(len(summary)), _new_lines(summary))
+
+
+def _dense(summary: Summary) -> Summary | None:
+    """Return equal lines merged without a sort, in a table of all cells; None: these are many.
+
+    A column of the table is a bucket of a measure that has lines.
+    """
+    if summary.partition.shape[0] > 1 or summary.total.dtype == object:
+        return None
+    columns = summary.partition[0], summary.measure, summary.bucket
+    rows, measures, width = (int(column.max()) + 1 for column in columns)
+    if int(summary.bucket.min()) < 0 or measures * width > _DENSE:
+        return None
+    code = summary.measure * width + summary.bucket
+    column = np.cumsum(np.bincount(code) > 0)
+    last = int(column[-1])
+    if rows * last > max(len(summary), _DENSE):
+        return None
+    cell = summary.partition[0].astype(np.int64) * last + (column - 1)[code]
+    cells = np.flatnonzero(np.bincount(cell))
+    people, total = (
+        integers.sums_at(cell, column, int(cells[-1]) + 1)[cells]
+        for column in (summary.people, summary.total)
+    )
+    partition, place = np.divmod(cells, last)
+    measure, bucket = np.divmod(np.searchsorted(column, place + 1), width)
+    return Summary(partition.astype(np.uint64)[None], measure, bucket, people, total, summary.names)
 
 
 def _order(summary: Summary) -> tuple[np.ndarray, np.ndarray]:

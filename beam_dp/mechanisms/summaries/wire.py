@@ -11,6 +11,7 @@ from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table, names_of
 from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.owner_lines import Owned
@@ -19,6 +20,10 @@ _FORMAT = 2  # without references: equal columns become equal bytes
 _KINDS = [(f"<{sign}{size}", np.iinfo(f"{sign}{size}")) for sign in "iu" for size in (1, 2, 4, 8)]
 _CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (Table, Summary, Owned)}
 _LEFT_OUT = ("names", "hashes")
+_WORDS, _RUNS = "words", "runs"
+_RUN, _APART = 2, 16
+"""Columns are packed as runs of equal numbers where these have so many on average; and in a
+type that does not hold one of so many numbers, which stand apart."""
 
 MOST_BYTES = 2 << 20
 """The most bytes of an element that holds several lines."""
@@ -74,13 +79,17 @@ def unpack(blob: bytes) -> Any:
 
 
 def _packed(column: Any) -> Any:
-    """Return the type, the shape and the content; of a column of Python integers these alone."""
+    """Return what is needed to make the column again; of Python integers these alone."""
     if not isinstance(column, np.ndarray):
         return type(column) is tuple, *map(_packed, column)
     if column.dtype == object:
         return list(map(int, column))
-    kind = narrowest(column)
-    return kind, column.shape, column.astype(kind).tobytes()
+    if column.ndim > 1:
+        return _WORDS, *map(_packed, column)
+    starts = np.flatnonzero(changes(column[None]))
+    if _RUN * len(starts) > len(column):
+        return _narrow(column)
+    return _RUNS, _narrow(np.diff(starts, append=len(column))), _narrow(column[starts])
 
 
 def _unpacked(packed: Any) -> Any:
@@ -90,13 +99,37 @@ def _unpacked(packed: Any) -> Any:
     if isinstance(kind, bool):
         columns = list(map(_unpacked, parts))
         return tuple(columns) if kind else columns
-    shape, content = parts
-    narrow = np.frombuffer(content, kind).reshape(shape)
-    return narrow.astype(np.uint64 if narrow.dtype.kind == "u" else np.int64)
+    if kind == _WORDS:
+        words = list(map(_unpacked, parts))
+        return words[0][None] if len(words) == 1 else np.array(words)
+    if kind == _RUNS:
+        lengths, heads = map(_wide, parts)
+        return np.repeat(heads, lengths)
+    return _wide(packed)
 
 
-def narrowest(column: np.ndarray) -> str:
-    """Return the narrowest type that holds all values: most identities and counts are small."""
-    family = _KINDS[4:] if column.dtype == np.uint64 else _KINDS[:4]
+def _narrow(column: np.ndarray) -> tuple[Any, ...]:
+    """Return the type and the content, and the few numbers that this type does not hold."""
+    kinds = _KINDS[4:] if column.dtype == np.uint64 else _KINDS[:4]
     low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
-    return next(kind for kind, ends in family if ends.min <= low and high <= ends.max)
+    size = next(i for i, (_, ends) in enumerate(kinds) if ends.min <= low and high <= ends.max)
+    places = np.zeros(0, np.int64)
+    while size:
+        ends = kinds[size - 1][1]
+        outside = (column < ends.min) | (column > ends.max) if low < 0 else column > ends.max
+        if _APART * np.count_nonzero(outside) > len(column):
+            break
+        places, size = np.flatnonzero(outside), size - 1
+    kind = kinds[size][0]
+    packed = kind, column.astype(kind).tobytes()
+    return (*packed, _narrow(places), _narrow(column[places])) if len(places) else packed
+
+
+def _wide(packed: tuple[Any, ...]) -> np.ndarray:
+    kind, content, *outside = packed
+    narrow = np.frombuffer(content, kind)
+    column = narrow.astype(np.uint64 if narrow.dtype.kind == "u" else np.int64)
+    if outside:
+        places, numbers = map(_wide, outside)
+        column[places] = numbers
+    return column

@@ -46,7 +46,7 @@ from beam_dp.mechanisms.planning import adaptive
 from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program
 from beam_dp.mechanisms.summaries import histograms, owner_lines, wire
-from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
+from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Contributions, Measure, Summary
 from beam_dp.mechanisms.summaries.owner_lines import NO_LINES, Owned, Relation
 from beam_dp.mechanisms.summaries.partition_view import places_of
 from beam_dp.transforms import known_columns
@@ -352,7 +352,8 @@ class ReduceShards(quick_steps.QuickStep):
         if self._chooses:
             self._counted.append(self._votes.of(table, self._bounder))
         for index, cap in enumerate(self._caps):
-            summary = histograms.summarise(self._bounder.pairs(table, cap), self._measures[:1])
+            pairs = Contributions(self._bounder.pairs(table, cap))
+            summary = histograms.summarise(pairs, self._measures[:1])
             measure = np.full(len(summary), index)
             self._weights.append(dataclasses.replace(summary, measure=measure))
         if sum(map(len, self._weights)) >= _SUMMARY_LINES:
@@ -479,10 +480,9 @@ class Settle(quick_steps.QuickStep):
             lines = owner_lines.collect(few, self._measures, self._bounder.key)
             table = self._bounder.aggregate(table)
             bounded = None if bounded is None else self._bounder.aggregate(bounded)
-        people = None
-        if self._shared:
-            people = histograms.summarise_people(table, self._shared, bounded)
-        return histograms.summarise(table, self._measures, bounded), people, lines
+        people = Contributions(table, bounded)
+        shared = histograms.summarise_people(people, self._shared) if self._shared else None
+        return histograms.summarise(people, self._measures), shared, lines
 
     def _take(self, summarised: Iterable[Summarised]) -> Iterator[tuple[int, bytes]]:
         for each in summarised:

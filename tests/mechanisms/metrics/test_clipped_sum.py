@@ -64,9 +64,9 @@ def view_of(rows: list[Row], measures, partitions: int, shared: bool = False, fi
     bounder = Bounder(ContributionBounds(None), fields, b"key")
     table = bounder.settle(bounder.prepare(table_of(rows)))
     if shared:
-        summary = histograms.summarise_people(table, measures)
+        summary = histograms.summarise_people(histograms.Contributions(table), measures)
         return PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    summary = histograms.summarise(table, measures)
+    summary = histograms.summarise(histograms.Contributions(table), measures)
     return PartitionView(summary, summary.partition[0].astype(np.int64), partitions)
 
 

@@ -19,7 +19,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.base import Context, Metric
 from beam_dp.mechanisms.metrics.histogram import PeoplePerBin
 from beam_dp.mechanisms.metrics.released import ALPHA
-from beam_dp.mechanisms.summaries.histograms import summarise
+from beam_dp.mechanisms.summaries.histograms import Contributions, summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import Asked, ZeroNoise
 from tests.hostile import support
@@ -102,7 +102,8 @@ def view_of(release: AdditiveRelease, *partitions: Ages, apart: bool = True) -> 
     people = np.arange(len(ages)) if apart else np.concatenate([np.arange(size) for size in sizes])
     ones, order = np.ones(len(ages), np.int64), np.argsort(people, kind="stable")
     fields = people.astype(np.uint64)[None], where.astype(np.uint64)[None], ones, [ones, ages]
-    summary = summarise(Table(*fields).take(order), release.measures)
+    people = Contributions(Table(*fields).take(order))
+    summary = summarise(people, release.measures)
     indexes = summary.partition[0].astype(np.int64)
     return PartitionView(summary, indexes, len(partitions))
 

@@ -36,10 +36,14 @@ def together(
     program = compile_program(
         metrics, budget, 1, partitions=1, max_rows_per_partition=max_rows_per_partition
     )
-    view = PartitionView.of_all(histograms.summarise(table, program.measures))
+    view = PartitionView.of_all(
+        histograms.summarise(histograms.Contributions(table), program.measures)
+    )
     choices = ()
     if program.shared_measures:
-        people = histograms.summarise_people(table, program.shared_measures)
+        people = histograms.summarise_people(
+            histograms.Contributions(table), program.shared_measures
+        )
         choices = program.choose_clips(PartitionView.of_all(people), Noise())
     released = program.release(view, choices, Noise())
     return [float(column[0]) for column in program.combine(released, program.sums(released))]

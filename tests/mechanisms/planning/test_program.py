@@ -268,10 +268,12 @@ def cells_of(program: Program, rows: list[Row]) -> tuple[PartitionView, tuple[in
     bounder = Bounder(ContributionBounds(None), program.fields, b"key")
     columns = len(program.columns)
     table = bounder.settle(bounder.prepare(table_of(rows, columns=columns)))
-    summary = histograms.summarise(table, program.measures)
+    summary = histograms.summarise(histograms.Contributions(table), program.measures)
     clips = ()
     if program.shared_measures:
-        people = histograms.summarise_people(table, program.shared_measures)
+        people = histograms.summarise_people(
+            histograms.Contributions(table), program.shared_measures
+        )
         clips = program.choose_clips(
             PartitionView(people, np.zeros(len(people), np.int64), 1), ZeroNoise()
         )
@@ -317,7 +319,9 @@ def test_partitions_are_selected_by_their_people():
     request = SelectionRequest(Fraction(1), 1)
     program = compile_program([], Budget(1.0, 1e-6), 1, bound=1, selection=request)
     rows = [Row((person, 0), (person % 2 * (person < 4), 0), ()) for person in range(500)]
-    summary = histograms.summarise(table_of(rows, columns=0), [Measure(WEIGHTS)])
+    summary = histograms.summarise(
+        histograms.Contributions(table_of(rows, columns=0)), [Measure(WEIGHTS)]
+    )
     view = PartitionView(summary, summary.partition[0].astype(np.int64), 3)
     assert view.histogram(0, 1)[0].ravel().tolist() == [498, 2, 0]
     # 498 are above the threshold; 2 people are kept with a chance of about 4e-6, nobody never.
@@ -646,11 +650,14 @@ def test_laplace_or_gaussian_noise_is_taken_where_it_errs_less(everywhere):
         for place in (range(100) if everywhere else [person % 100])
     ]
     table = table_of(rows, columns=0)
-    people = histograms.summarise_people(table, program.shared_measures)
+    people = histograms.summarise_people(histograms.Contributions(table), program.shared_measures)
     nowhere = np.zeros(len(people), np.int64)
     clips = program.choose_clips(PartitionView(people, nowhere, 1), ZeroNoise())
     assert program.with_better_noise(clips) == (program.gaussian if everywhere else program.steps)
-    summary, noise = histograms.summarise(table, program.measures), Asked()
+    summary, noise = (
+        histograms.summarise(histograms.Contributions(table), program.measures),
+        Asked(),
+    )
     view = PartitionView(summary, summary.partition[0].astype(np.int64), 100)
     [found] = program.release(view, clips, noise)
     [(kind, _, size)] = noise.asked

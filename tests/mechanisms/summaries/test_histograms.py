@@ -47,7 +47,10 @@ def whole(rows: list[Row], loss: Loss, shards: int = 1) -> Summary:
     measures = [loss.profiler.measure]
     parts = [
         histograms.summarise(
-            settled([r for r in rows if people[r.person] == s], loss.fields), measures
+            histograms.Contributions(
+                settled([r for r in rows if people[r.person] == s], loss.fields)
+            ),
+            measures,
         )
         for s in range(shards)
     ]
@@ -103,7 +106,9 @@ def test_each_of_two_measures_keeps_its_own_largest(removals):
     )
 
     def lines_of(measures: list[Measure], place: int) -> list[np.ndarray]:
-        found = histograms.reduce(histograms.summarise(lines, measures), measures)
+        found = histograms.reduce(
+            histograms.summarise(histograms.Contributions(lines), measures), measures
+        )
         own = found.take(found.measure == place)
         return [own.partition[0], own.bucket, own.people, own.total]
 
@@ -144,7 +149,9 @@ def test_histograms_give_people_above_and_sums_of_minima(wide, sign):
         for _ in range(2)
     ]
     table = settled(rows, (Field(0, "sum"),))
-    cells = PartitionView.of_all(histograms.summarise(table, [Measure(0, sign, GRID)]))
+    cells = PartitionView.of_all(
+        histograms.summarise(histograms.Contributions(table), [Measure(0, sign, GRID)])
+    )
     people, total = cells.histogram(0, len(GRID) + 1)
     for place in range(3):
         numbers = [
@@ -163,7 +170,9 @@ def test_histograms_give_people_above_and_sums_of_minima(wide, sign):
 
 def shared_lines(rows: list[Row], measure: Measure) -> dict[int, int]:
     """Return people per bucket of each person's number over all partitions."""
-    summary = histograms.summarise_people(settled(rows, (Field(0, "sum"),)), [measure])
+    summary = histograms.summarise_people(
+        histograms.Contributions(settled(rows, (Field(0, "sum"),))), [measure]
+    )
     assert not len(summary) or histograms.partitions(summary).tolist() == [[0]]
     return dict(zip(summary.bucket.tolist(), summary.people.tolist(), strict=True))
 

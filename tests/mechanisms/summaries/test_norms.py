@@ -13,7 +13,7 @@ import pytest
 
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
+from beam_dp.mechanisms.bounding.table import Field, concatenate
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import histograms, wire
 from beam_dp.mechanisms.summaries.histograms import ROWS, Measure, Part, norms, shares
@@ -128,9 +128,9 @@ def rows_of(seed: int) -> list[Row]:
     return rows + [Row((99, 0), (place, 0), ((1 << 80) + place,)) for place in range(2)]
 
 
-def settled(rows: list[Row]) -> Table:
+def settled(rows: list[Row]) -> histograms.Contributions:
     bounder = Bounder(ContributionBounds(None), FIELDS, b"key")
-    return bounder.settle(bounder.prepare(table_of(rows)))
+    return histograms.Contributions(bounder.settle(bounder.prepare(table_of(rows))))
 
 
 @pytest.mark.parametrize("summarised", [histograms.summarise, histograms.summarise_people])

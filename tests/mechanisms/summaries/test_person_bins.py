@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.bounding.table import Table
-from beam_dp.mechanisms.summaries.histograms import Measure, PersonBins, summarise
+from beam_dp.mechanisms.summaries.histograms import Contributions, Measure, PersonBins, summarise
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 BUCKETS = {"mean": (0, True), "sum": (0, False), "max": (2, False), "min": (3, False)}
@@ -37,7 +37,7 @@ def view_of(people: People, measure: PersonBins) -> PartitionView:
     identities = np.arange(len(people), dtype=np.uint64)[None]
     rows = np.array([max(1, len(values)) for values in people], np.int64)
     table = Table(identities, np.zeros((1, len(people)), np.uint64), rows, columns)
-    summary = summarise(table, [measure])
+    summary = summarise(Contributions(table), [measure])
     return PartitionView(summary, np.zeros(len(summary), np.int64), 1)
 
 

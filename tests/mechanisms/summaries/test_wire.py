@@ -1,5 +1,6 @@
 """What is packed comes back, whatever it is made of."""
 
+import itertools
 import random
 
 import numpy as np
@@ -83,3 +84,29 @@ def test_a_summary_comes_back(words, total):
     for name in ("partition", "measure", "bucket", "people", "total"):
         one, other = getattr(summary, name), getattr(unpacked, name)
         assert one.dtype == other.dtype and (one == other).all() and one.shape == other.shape
+
+
+def columns() -> list[np.ndarray]:
+    """Return columns that runs, narrow types and numbers apart pack in different ways."""
+    draw = np.random.default_rng(1)
+    found = []
+    for bits, runs, apart in itertools.product((3, 15, 31, 62), (1, 2, 9), (0, 1, 60, 999)):
+        column = np.repeat(draw.integers(-(1 << bits), 1 << bits, 1000 // runs + 1), runs)[:1000]
+        column[draw.permutation(1000)[:apart]] = draw.choice(NUMBERS[0], apart)
+        found += [column, column.view(np.uint64), np.sort(column)]
+    return found
+
+
+def test_columns_come_back_and_equal_ones_are_packed_alike():
+    for column in columns():
+        packed = wire._packed(column)
+        back = wire._unpacked(packed)
+        assert back.dtype == column.dtype and (back == column).all()
+        assert wire._packed(column.copy()) == packed
+
+
+def test_people_and_most_small_numbers_take_few_bytes():
+    people, values = np.repeat(np.arange(1000, dtype=np.uint64), 10), np.ones(10_000, np.int64)
+    values[::2], values[::100] = 2, 1 << 40
+    table = Table(people[None], people[None], np.tile([1, 2], 5000), [values])
+    assert len(wire.pack(table)) < 2 * 4 * 1000 + 2 * 10_000 + 100 * (8 + 8) + 500

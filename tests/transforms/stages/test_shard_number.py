@@ -53,12 +53,16 @@ def number(
 ENGINE = {"runner": guards.RECOMPUTING[1]}
 """One that sends a shard as one message."""
 RULE: list[tuple[list[Any], dict[str, Any], int]] = [
-    ([0], {}, 64),
+    ([0], {}, 16),
+    ([GIB // 2], {}, 16),
+    ([GIB // 2 + 1], {}, 32),
+    ([0], {"runner": "PrismRunner"}, 64),
     ([2 * GIB], {}, 64),
     ([2 * GIB + 1], {}, 128),
     ([GIB, GIB, 1], {}, 128),
     ([14 * GIB], {}, 512),  # a billion rows
     ([1 << 50], {}, 1 << 16),
+    ([1], {"direct_num_workers": 4}, 16),
     ([1], {"direct_num_workers": 16}, 64),
     ([1], {"direct_num_workers": 17}, 128),
     ([1], {"parallelism": 100}, 512),
