@@ -366,7 +366,7 @@ def test_every_release_is_listed_with_its_clip() -> None:
         assert clip["cost_of_the_noise"] == str(step.release.noise_cost.amount)
         costs = [Fraction(histogram["cost"]) for histogram in clip["histograms"]]
         whole = step.release.clip.choice.cost.amount  # of the second, of which the first is made
-        assert costs == [whole * Fraction(5, 8), whole]
+        assert costs == [whole * Fraction(1, 2), whole]
         for histogram in clip["histograms"]:
             sides, buckets = np.shape(histogram["noisy_people"])
             assert buckets == len(histogram["people_up_to"]) + 1 and sides in (1, 2)

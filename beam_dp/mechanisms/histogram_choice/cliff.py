@@ -4,16 +4,16 @@ Ratings, ages, flags and lines of an order end at a round number. There a clip o
 that an exact choice costs, are more than a choice is worth: a rough histogram shows the octave in
 which people end, a second one which round number in it, and the noise gets what is left.
 
-*Cost.* A first histogram has 5/8 of the cost. Where it shows no cliff, all of the cost buys a
+*Cost.* A first histogram has half of the cost. Where it shows no cliff, all of the cost buys a
 second histogram of the same octaves. The first histogram is made of that by blurring it
 (`HistogramNoise.blurred`), so that both cost what the second does: no more than one histogram.
-Where the first histogram shows a cliff, a second one for 1/8 of the cost counts people by round
-numbers within the octave, and 1/4 is left, for the noise of the number.
+Where the first histogram shows a cliff, a second one for a quarter of the cost counts people by
+round numbers within the octave, and a quarter is left, for the noise of the number.
 
 *Privacy.* Let x be both histograms. Where the first shows no cliff, x is a function of the second
 histogram and of coins that know nothing of the people: P(x) is moved by at most e^cost. Where it
 does, P(x) is the chance of the first histogram times that of the second, whose people are counted
-once each: it is moved by at most e^(5/8 cost + 1/8 cost). Which of the two holds is seen in x. With
+once each: it is moved by at most e^(1/2 cost + 1/4 cost). Which of the two holds is seen in x. With
 noise for what each leaves of the whole budget, every outcome costs the whole: pure differential
 privacy composes adaptively, as the ratio of chances of each outcome is a product (Dwork, Rothblum,
 Vadhan 2010). Where noise that follows has a delta, that holds for each x, so its mean over x is no
@@ -32,15 +32,15 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import SINGLE_PARTITION, 
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
-_FIRST, _SECOND, _LEFT = Fraction(5, 8), Fraction(1, 8), Fraction(1, 4)
+_FIRST, _SECOND, _LEFT = Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)
 _TENTHS = (10, 12, 15, 20, 25, 30, 40, 50, 60, 70, 80, 90)
-_ENOUGH = 60.0
+_ENOUGH = 50.0
 """The highest octave of a cliff has so many people, in scales of the first histogram, ..."""
 _FALL = 25
 """... and at least this part of those one octave below: else its people are a thin tail."""
-_DOUBT = 0.1
+_DOUBT = 0.07
 """Chance of noise that is taken for people above a cliff, one octave above it."""
-_MANY, _FEW = 12.0, 2.5
+_MANY, _FEW = 8.0, 3.5
 """The clip is the last round number with many people, in scales of the second histogram, if none
 above has more than few."""
 

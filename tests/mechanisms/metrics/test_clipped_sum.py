@@ -708,7 +708,7 @@ def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
     told = release.clip.record(choice, [], release.noise_cost)
     assert Fraction(told["cost_of_the_noise"]) == 10 * Fraction(share)
     scales = [histogram["scale"] for histogram in told["histograms"]]
-    assert scales == [0.4, 2.0 if clip == 5 else 0.25]
+    assert scales == [0.5, 1.0 if clip == 5 else 0.25]
     assert found.values.tolist() == [sum(numbers)]
 
 
