@@ -14,12 +14,14 @@ An error of sums and counts is the sum of |released - true| over the sum of the 
 others it is the median over partitions of |released - true|, in units of the spread of the true
 numbers. It is the middle of all releases, with one partition the 95% quantile of ten times as many.
 Inside: how many of 100 intervals hold, by partitions and by size; the third number is of those that
-`SuppressUnreliable` leaves. The last lines, always at epsilon 1, are three quantiles of people who
+`SuppressUnreliable` leaves. Plan: by which factor noise differs from what the plan says of it, at
+most. The last lines, always at epsilon 1, are three quantiles of people who
 tie: errors are people, and a rank error holds or not.
 """
 
 import dataclasses
 import math
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -28,9 +30,10 @@ import numpy as np
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.text.plan import describe
 from beam_dp.transforms.suppress_unreliable import doubtful
 from benchmarks import draws, experts, kinds, other_statistics, tables
-from benchmarks.draws import Interval
+from benchmarks.draws import Interval, Releases
 from benchmarks.kinds import Asked, Kind
 
 LIMITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200)
@@ -144,6 +147,7 @@ class Line:
     cells: float
     size: float
     kept: float
+    plan: float = 1.0
 
     @property
     def counts(self) -> bool:
@@ -158,10 +162,23 @@ class Line:
     def __str__(self) -> str:
         shares = ", ".join(f"{100 * share:.0f}" for share in (self.cells, self.size, self.kept))
         errors = f"{self.expert:.3g}", f"{self.ours:.3g}", f"{self.ratio:.2f}"
-        return tables.line([self.kind, self.name, *errors, shares])
+        return tables.line([self.kind, self.name, *errors, shares, f"{self.plan:.2f}"])
 
 
-def compare(kind: Kind, metric: Metric, known: float, drawn: Interval) -> Line:
+def planned(releases: Releases) -> float:
+    """Return by which factor the noise of a run differs from what the plan says, at most."""
+    program, factors = releases.rehearsal.program, [1.0]
+    block, *_ = releases.rehearsal.draw()
+    rows = describe(program).rows[-len(program.steps) :]
+    for row, drawn in zip(rows, block.drawn, strict=True):
+        said = re.findall(r"[\d.]+(?= clips)", row.noise_scale)
+        if said and drawn.loss is not None:
+            run = drawn.loss.scale / drawn.loss.clip
+            factors.append(math.exp(min(abs(math.log(float(each) / run)) for each in said)))
+    return max(factors)
+
+
+def compare(kind: Kind, metric: Metric, known: float, drawn: Interval, plan: float) -> Line:
     """Compare releases of a number with the truth and the expert's error."""
     truth = number(metric, true_sums(kind, 0.0), 0.0)
     value, low, high = (np.where(drawn.empty, np.nan, end) for end in drawn[:3])
@@ -177,6 +194,7 @@ def compare(kind: Kind, metric: Metric, known: float, drawn: Interval) -> Line:
         holds.mean(),
         (holds * size).sum() / size.sum() / len(holds),
         holds[kept].mean() if kept.any() else math.nan,
+        plan,
     )
 
 
@@ -185,10 +203,11 @@ def lines(kind: Kind, epsilon: float, zcdp: bool, runs: int) -> Iterator[Line]:
     budget = dp.Budget.zcdp(epsilon**2 / 2) if zcdp else dp.Budget(epsilon)
     for metrics in kind.releases:
         times = runs * (ALONE if kind.partitions == 1 else 1)
-        drawn = draws.summarise(kind.rows(), metrics, budget).draws(times)
+        releases = draws.summarise(kind.rows(), metrics, budget)
+        drawn, plan = releases.draws(times), planned(releases)
         errors = expert(kind, metrics, epsilon, zcdp)
         for metric, known, one in zip(metrics, errors, drawn, strict=True):
-            yield compare(kind, metric, known, one)
+            yield compare(kind, metric, known, one, plan)
 
 
 def ties(runs: int) -> Iterator[Line]:
@@ -204,7 +223,7 @@ def ties(runs: int) -> Iterator[Line]:
 def main(words: Sequence[str] | None = None) -> int:
     """Print the table."""
     options = tables.options(__doc__, words, runs=40, epsilon=1.0, zcdp=False, only="", csv=str)
-    heads = ["kind", "number", "expert", "ours", "ratio", "inside: partitions, size, kept"]
+    heads = ["kind", "number", "expert", "ours", "ratio", "inside: partitions, size, kept", "plan"]
     tables.say(tables.heads(heads))
     asked = [kinds.from_csv(options.csv)] if options.csv else kinds.made()
     found: list[Line] = []
@@ -222,7 +241,8 @@ def main(words: Sequence[str] | None = None) -> int:
     inside, size = (np.mean([getattr(one, name) for one in counted]) for name in ("cells", "size"))
     tables.say(
         f"\nratios {tables.geometric(ratios):.2f} in the geometric mean, {max(ratios):.2f} at worst; "
-        f"inside {inside:.1%} by partitions, {size:.1%} by size\n"
+        f"inside {inside:.1%} by partitions, {size:.1%} by size; "
+        f"plan {max(one.plan for one in found):.2f}\n"
     )
     return 0
 

@@ -243,8 +243,11 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
         found, error = program.selection, program.selection.certainty
         spent = _spent(program, SELECTION)
         rows.append(PlanRow("(partitions)", found.name, *spent, expected_error=error))
-    pairs = zip(program.steps, program.gaussian, strict=True)
-    return (*rows, *(_step_row(program, step, other) for step, other in pairs))
+    small: dict[int, Step] = {}
+    for quotient in program.shifted(program.steps):
+        small |= quotient
+    pairs = enumerate(zip(program.steps, program.gaussian, strict=True))
+    return (*rows, *(_step_row(program, *pair, small.get(place)) for place, pair in pairs))
 
 
 def _uses_of(step: Step) -> str:
@@ -253,14 +256,20 @@ def _uses_of(step: Step) -> str:
     return ", ".join(metric.output + name * (len(metric.parts()) > 1) for metric in step.users)
 
 
-def _step_row(program: Program, step: Step, other: Step | None = None) -> PlanRow:
-    """Return the row of a step; and what it is if the other one, with Gaussian noise, errs less."""
+def _step_row(
+    program: Program, step: Step, other: Step | None = None, small: Step | None = None
+) -> PlanRow:
+    """Return the row of a step; and what it is if the other one, with Gaussian noise, errs less, or
+    if distances are small."""
     epsilon, rho, delta = _spent(program, step.label)
     release, description = step.release, step.release.describe()._asdict()
     if other not in (None, step):
         description["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)"
         scale = other.release.describe().noise_scale
         description["noise_scale"] += f" (or {scale} of the L2 norm)"
+    if small is not None:
+        scale = small.release.describe().noise_scale
+        description["noise_scale"] += f" (or {scale} if distances are small)"
     return PlanRow(
         _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **description
     )

@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -161,32 +161,46 @@ class Program:
         ]
         of_pairs = zip(logarithms[1::2], logarithms[::2], strict=True)
         better = self.gaussian if sum(two - one for two, one in of_pairs) < 0 else self.steps
-        steps = list(better)
-        for metric in self.request.metrics:
-            places = [place for place, step in enumerate(better) if step.users == (metric,)]
-            if metric.is_quotient and len(places) == 2:
-                total, divisor = places
-                steps[total], steps[divisor] = self._shifted(steps[total], steps[divisor], clips)
-        return tuple(steps)
+        steps = dict(enumerate(better))
+        for quotient in self.shifted(better):
+            total, divisor = quotient.values()
+            if self._is_small(total, divisor, clips):
+                steps |= quotient
+        return tuple(steps.values())
 
-    def _shifted(
-        self, total: Step, divisor: Step, clips: Sequence[np.ndarray]
-    ) -> tuple[Step, Step]:
-        """Return a total and its divisor, each with its part of what the noise of both costs."""
+    def shifted(self, steps: Sequence[Step]) -> Iterator[dict[int, Step]]:
+        """Yield the total and the divisor of each quotient, by their places.
+
+        Each has its part of what the noise of both costs if distances are small.
+        """
+        for metric in self.request.metrics:
+            own = {
+                place: step.additive
+                for place, step in enumerate(steps)
+                if step.users == (metric,) and step.shared is not None and step.additive is not None
+            }
+            if not metric.is_quotient or len(own) != 2:
+                continue
+            total, divisor = own.values()
+            others_share_the_draw = len(total.noise.signed) > 2
+            if others_share_the_draw or total.noise_cost.is_zcdp != divisor.noise_cost.is_zcdp:
+                continue
+            both = cost_of_all([total.noise_cost, divisor.noise_cost])
+            parts = total.alone(both.scaled(_DIVIDEND)), divisor.alone(both.scaled(1 - _DIVIDEND))
+            yield {
+                place: dataclasses.replace(steps[place], release=each)
+                for place, each in zip(own, parts, strict=True)
+            }
+
+    def _is_small(self, total: Step, divisor: Step, clips: Sequence[np.ndarray]) -> bool:
+        """Return whether distances are so small, and the divisor so exact, that it helps."""
         above, below, partitions = total.additive, divisor.additive, self.partitions or 1
-        if above is None or below is None or total.shared is None or divisor.shared is None:
-            return total, divisor
-        others_share_the_draw = len(above.noise.signed) > 2
-        if others_share_the_draw or above.noise_cost.is_zcdp != below.noise_cost.is_zcdp:
-            return total, divisor
-        both = cost_of_all([above.noise_cost, below.noise_cost])
-        more, less = above.alone(both.scaled(_DIVIDEND)), below.alone(both.scaled(1 - _DIVIDEND))
-        rows = less.clips_in_all(clips[divisor.shared], partitions)
-        noise = less.mean_error(clips[divisor.shared]) * partitions
+        assert above is not None and total.shared is not None
+        assert below is not None and divisor.shared is not None
+        rows = below.clips_in_all(clips[divisor.shared], partitions)
+        noise = below.mean_error(clips[divisor.shared]) * partitions
         is_exact = noise <= rows * (_EXACT if partitions == 1 else _EXACT_OF_MANY)
-        if not is_exact or more.clips_in_all(clips[total.shared], partitions) > _NEAR * rows:
-            return total, divisor
-        return dataclasses.replace(total, release=more), dataclasses.replace(divisor, release=less)
+        return is_exact and above.clips_in_all(clips[total.shared], partitions) <= _NEAR * rows
 
     @property
     def pays_per_partition(self) -> bool:
