@@ -19,6 +19,7 @@ line, because bounding has already brought each person's rows in a partition tog
 import dataclasses
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -234,6 +235,22 @@ class Summary(Columnar):
         return cls(np.empty((1, 0), np.uint64), empty, empty, empty, empty)
 
 
+class Vectors(NamedTuple):
+    """The numbers that people have in all their partitions.
+
+    Attributes:
+        present: the lines that have a number.
+        numbers: these numbers.
+        starts: where each person begins among them.
+        norms: the norm of each person; without a norm, their largest number.
+    """
+
+    present: np.ndarray
+    numbers: np.ndarray
+    starts: np.ndarray
+    norms: np.ndarray
+
+
 @dataclasses.dataclass(eq=False)
 class Contributions:
     """Settled contributions, one line per (person, partition); the lines of a person stand together.
@@ -246,53 +263,27 @@ class Contributions:
 
     table: Table
     bounded: Table | None = None
-
-    def __post_init__(self) -> None:
-        self._vectors: dict[Measure, Vectors] = {}
+    _vectors: dict[Measure, Vectors] = dataclasses.field(default_factory=dict, init=False)
 
     def of(self, measure: Measure) -> Table:
         """Return those that a measure is made from."""
         return self.table if self.bounded is None or measure.norm else self.bounded
 
-    def vectors(self, measure: Measure) -> "Vectors":
-        """Return the numbers of each person, and their norm; they are found once."""
+    def vectors(self, measure: Measure) -> Vectors:
+        """Return the numbers of people, and their norms; they are found once."""
         if measure not in self._vectors:
-            self._vectors[measure] = Vectors(self.of(measure), measure)
+            table = self.of(measure)
+            present, numbers = measure.of(table)
+            whole = len(present) == len(table)
+            person = table.person if whole else pick(table.person, present)
+            starts = np.flatnonzero(changes(person)) if len(present) else present
+            found = numbers
+            if len(present) and measure.norm:
+                found = norms(numbers, starts, measure.norm)
+            elif len(present):
+                found = _largest(numbers, starts, measure.sign)
+            self._vectors[measure] = Vectors(present, numbers, starts, found)
         return self._vectors[measure]
-
-
-class Vectors:
-    """The numbers that people have in all their partitions.
-
-    Args:
-        table: their contributions.
-        measure: which numbers.
-
-    Attributes:
-        present: the lines that have a number.
-        numbers: these numbers.
-        starts: where each person begins among them.
-        norms: the norm of each person; without a norm, their largest number.
-    """
-
-    def __init__(self, table: Table, measure: Measure) -> None:
-        self.present, self.numbers = measure.of(table)
-        whole = len(self.present) == len(table)
-        person = table.person if whole else pick(table.person, self.present)
-        self.starts = np.flatnonzero(changes(person)) if len(self.present) else self.present
-        if not len(self.starts):
-            self.norms = self.numbers
-        elif measure.norm:
-            self.norms = norms(self.numbers, self.starts, measure.norm)
-        else:
-            self.norms = _largest(self.numbers, self.starts, measure.sign)
-
-    def directed(self, measure: Measure) -> np.ndarray:
-        """Return each person's norm, with the sign of the sum of their numbers."""
-        if measure.sign or not measure.norm or not len(self.starts):
-            return self.norms
-        sums = integers.segment_sums(self.numbers, self.starts)
-        return np.asarray(np.where(np.asarray(sums < 0, bool), -self.norms, self.norms))
 
 
 def summarise(people: Contributions, measures: Sequence[Measure | Relation]) -> Summary:
@@ -316,13 +307,17 @@ def summarise(people: Contributions, measures: Sequence[Measure | Relation]) -> 
 def summarise_people(people: Contributions, measures: Sequence[Measure]) -> Summary:
     """Return the summary of each person's norm, or largest number, over all partitions.
 
-    The result has one partition, whose identity is 0; the arguments are as of `summarise`.
+    A norm has the sign of the sum of their numbers. The result has one partition, whose identity is
+    0; the arguments are as of `summarise`.
     """
     lines = []
     for index, measure in enumerate(measures):
-        numbers = people.vectors(measure).directed(measure)
-        nowhere, nothing = np.zeros((1, len(numbers)), np.uint64), np.zeros(len(numbers), np.int64)
-        lines.append(_summary(measure, index, measure.buckets(numbers), nothing, nowhere))
+        _, numbers, starts, found = people.vectors(measure)
+        if measure.norm and not measure.sign and len(starts):
+            below = np.asarray(integers.segment_sums(numbers, starts) < 0, bool)
+            found = np.asarray(np.where(below, -found, found))
+        nowhere, nothing = np.zeros((1, len(found)), np.uint64), np.zeros(len(found), np.int64)
+        lines.append(_summary(measure, index, measure.buckets(found), nothing, nowhere))
     return reduce(concatenate(lines), measures)
 
 

@@ -116,11 +116,6 @@ def may_recompute(pipeline: beam.Pipeline) -> bool:
     return type(pipeline.runner).__name__ in RECOMPUTING
 
 
-def is_local(pipeline: beam.Pipeline) -> bool:
-    """Return whether the process that builds the pipeline runs it."""
-    return type(pipeline.runner).__name__ in LOCAL
-
-
 def check_person(subject: str, person: object) -> tuple[str, tuple[str, ...]]:
     """Return the column of the person, and those of further owners where rows have several."""
     if isinstance(person, str) or not isinstance(person, (list, tuple)):

@@ -82,7 +82,8 @@ def number_of(rows: beam.PCollection[Any], given: int | None = None) -> int:
     wanted = max(math.ceil(size / BYTES), PER_WORKER * workers)
     if guards.may_recompute(rows.pipeline):
         wanted = max(wanted, min(MANY, math.ceil(size / SMALL)))
-    fewest = FEWEST_LOCAL if guards.is_local(rows.pipeline) else FEWEST
+    is_local = type(rows.pipeline.runner).__name__ in guards.LOCAL
+    fewest = FEWEST_LOCAL if is_local else FEWEST
     return min(MOST, 1 << (max(fewest, wanted) - 1).bit_length())
 
 
