@@ -181,7 +181,7 @@ def test_a_sound_release_gives_no_alarm(seed):
     assert 0 <= share_spent(run) <= 1 + Fraction(1, 10**6)
 
 
-SHIFTED = Program._shifted
+SHIFTED, SMALL_DISTANCES = Program.shifted, Program._is_small
 
 
 @pytest.mark.sampled(3)
@@ -200,11 +200,10 @@ def test_a_mean_whose_count_gives_budget_to_its_sum_gives_no_alarm(
     changed = []
 
     def noted(self, total, divisor, clips):
-        found = SHIFTED(self, total, divisor, clips)
-        changed.append(found[1] != divisor)
-        return found
+        changed.append(SMALL_DISTANCES(self, total, divisor, clips))
+        return changed[-1]
 
-    monkeypatch.setattr(Program, "_shifted", noted)
+    monkeypatch.setattr(Program, "_is_small", noted)
     options = {"partition": partition, "partitions": GROUPS} if partition else {}
     release = functools.partial(
         dp.release, person="person", metrics=[dp.Mean("value")], budget=budget, **options
@@ -315,8 +314,10 @@ def _failing_rows_drop_others(self, batch):
     return iter(())
 
 
-def _half_kept(self, total, divisor, clips):
-    return SHIFTED(self, total, divisor, clips)[0], divisor
+def _half_kept(self, steps):
+    for quotient in SHIFTED(self, steps):
+        total, divisor = quotient
+        yield {total: quotient[total], divisor: steps[divisor]}
 
 
 PLAIN = {
@@ -358,7 +359,7 @@ MUTANTS = {
         ReadFrame, "expand", _step_named_by_size, PLAIN
     ),
     "a bound one too large": (ordering, "lowest", _one_partition_more, BOUNDED),
-    "a divisor that keeps its half": (Program, "_shifted", _half_kept, MEAN),
+    "a divisor that keeps its half": (Program, "shifted", _half_kept, MEAN),
     "a joint draw for one partition": (JointNoise, "add", _each_partition_by_itself, TOGETHER),
     "weights of one partition": (histograms, "weights_of", _weights_of_one_partition, PRIVATE),
     "a budget that two tables spend": (

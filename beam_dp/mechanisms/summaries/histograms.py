@@ -34,8 +34,6 @@ PEOPLE, ROWS, WEIGHTS = -1, -2, -3
 """Sources of a measure that are no fields: 1 for each person, the number of their rows, and what a
 person adds to each of their partitions (`partition_selection.weights_of`)."""
 
-_DENSE = 1 << 17
-"""Lines are merged in a table with as many cells, or so many."""
 _NORM_BITS = 30
 _WORD_BITS = 62
 RESIDUAL = np.iinfo(np.int64).min
@@ -316,8 +314,9 @@ def summarise_people(people: Contributions, measures: Sequence[Measure]) -> Summ
         if measure.norm and not measure.sign and len(starts):
             below = np.asarray(integers.segment_sums(numbers, starts) < 0, bool)
             found = np.asarray(np.where(below, -found, found))
-        nowhere, nothing = np.zeros((1, len(found)), np.uint64), np.zeros(len(found), np.int64)
-        lines.append(_summary(measure, index, measure.buckets(found), nothing, nowhere))
+        nothing = np.zeros(len(found), np.int64)
+        nowhere, each = nothing.view(np.uint64)[None], nothing + 1
+        lines.append(Summary(nowhere, nothing + index, measure.buckets(found), each, nothing))
     return reduce(concatenate(lines), measures)
 
 
@@ -390,6 +389,7 @@ def _bits(numbers: np.ndarray) -> np.ndarray:
 
 
 def _lines(people: Contributions, measure: Measure, index: int) -> Summary:
+    """Return one line for each person of each partition, with what counts for them there."""
     table, counted, inside = people.of(measure), measure, None
     if isinstance(measure, PersonBins):  # those who have a number are those who have a value
         counted, inside = measure.people, measure.buckets(measure.of(table)[1])
@@ -400,7 +400,7 @@ def _lines(people: Contributions, measure: Measure, index: int) -> Summary:
         total = counted.part.of(table, present, numbers // counted.fine) * counted.fine
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
-    parts = None
+    parts = np.ones(len(present), np.int64)
     if vectors is not None and len(present):
         lengths = np.diff(vectors.starts, append=len(present))
         parts = shares(total, vectors.norms, lengths, counted.steps)
@@ -409,44 +409,18 @@ def _lines(people: Contributions, measure: Measure, index: int) -> Summary:
             bucket += inside * (len(counted.thresholds) + 1)
     else:
         bucket = counted.buckets(numbers) if inside is None else inside
-    return dataclasses.replace(
-        _summary(measure, index, bucket, total, partition, parts), names=table.names
-    )
-
-
-def _summary(
-    measure: Measure,
-    index: int,
-    bucket: np.ndarray,
-    total: np.ndarray,
-    partition: np.ndarray,
-    people: np.ndarray | None = None,
-) -> Summary:
-    """Return one line per person.
-
-    Args:
-        measure: what is summarised.
-        index: its index.
-        bucket: the bucket of each line.
-        total: what is added up.
-        partition: the partition of each line.
-        people: what counts for each line; None: one person.
-    """
-    bucket = bucket.astype(np.int64)
     if measure.keep and measure.additive:
         total = from_bits(bucket)
-    people = np.ones(len(bucket), np.int64) if people is None else people
-    return Summary(partition, np.full(len(bucket), index), bucket, people, total)
+    return Summary(partition, np.full(len(present), index), bucket, parts, total, table.names)
 
 
 def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
     """Merge equal lines and keep the top K, in the order of partition, measure and bucket."""
     if not len(summary):
         return summary
-    if not any(measure.keep for measure in measures):
-        dense = _dense(summary)
-        return _merge_equal(summary, *_order(summary)) if dense is None else dense
     summary = _merge_equal(summary, *_order(summary))
+    if not any(measure.keep for measure in measures):
+        return summary
     keep = np.array([measure.keep for measure in measures], np.int64)[summary.measure]
     starts = np.flatnonzero(_new_cell(summary))
     sizes = np.diff(starts, append=len(summary))
@@ -461,33 +435,6 @@ def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:
         people=np.where(dropped, 0, summary.people),
     )
     return _merge_equal(summary, np.arange(len(summary)), _new_lines(summary))
-
-
-def _dense(summary: Summary) -> Summary | None:
-    """Return equal lines merged without a sort, in a table of all cells; None: these are many.
-
-    A column of the table is a bucket of a measure that has lines.
-    """
-    if summary.partition.shape[0] > 1 or summary.total.dtype == object:
-        return None
-    columns = summary.partition[0], summary.measure, summary.bucket
-    rows, measures, width = (int(column.max()) + 1 for column in columns)
-    if int(summary.bucket.min()) < 0 or measures * width > _DENSE:
-        return None
-    code = summary.measure * width + summary.bucket
-    column = np.cumsum(np.bincount(code) > 0)
-    last = int(column[-1])
-    if rows * last > max(len(summary), _DENSE):
-        return None
-    cell = summary.partition[0].astype(np.int64) * last + (column - 1)[code]
-    cells = np.flatnonzero(np.bincount(cell))
-    people, total = (
-        integers.sums_at(cell, column, int(cells[-1]) + 1)[cells]
-        for column in (summary.people, summary.total)
-    )
-    partition, place = np.divmod(cells, last)
-    measure, bucket = np.divmod(np.searchsorted(column, place + 1), width)
-    return Summary(partition.astype(np.uint64)[None], measure, bucket, people, total, summary.names)
 
 
 def _order(summary: Summary) -> tuple[np.ndarray, np.ndarray]:
