@@ -28,7 +28,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
-from beam_dp.mechanisms.histogram_choice.clipping_loss import SINGLE_PARTITION, Losses, Tail
+from beam_dp.mechanisms.histogram_choice.clipping_loss import Losses
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 
@@ -167,7 +167,7 @@ class CliffChoice(ClipChoice):
         self,
         noisy: np.ndarray,
         clips: np.ndarray,
-        tail: Tail = SINGLE_PARTITION,
+        partitions: int = 1,
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side.
@@ -178,7 +178,7 @@ class CliffChoice(ClipChoice):
         """
         first, second, cells = self._split(noisy)
         if cells is None:
-            return super().losses(second, clips, tail, squared)
+            return super().losses(second, clips, partitions, squared)
         end, _ = self._end(second, cells)
         ended = self._ended(end, cells) if clips[0] == end else self._first
-        return ended.losses(first, clips, tail, squared)
+        return ended.losses(first, clips, partitions, squared)

@@ -28,8 +28,16 @@ class Tail(NamedTuple):
 
 
 SINGLE_PARTITION, SHARED_CLIP = Tail(1.5, 1.0), Tail(1.0, 0.9)
-"""For the interval of one number, and for those of several, which share the loss out generously
+"""For the interval of one number, and for those of many, which share the loss out generously
 (`ClippingLoss`)."""
+
+
+def tail_of(partitions: int) -> Tail:
+    """Return that for the intervals of P numbers, by 1 / P between that of one and of many."""
+    pairs = zip(SINGLE_PARTITION, SHARED_CLIP, strict=True)
+    return Tail(*(many + (one - many) / max(partitions, 1) for one, many in pairs))
+
+
 _NOBODY = 0.1
 """A bucket beyond the top with fewer people than that, as expected, is taken for empty."""
 _TAIL = 19.0
@@ -217,7 +225,7 @@ def lost(
     clips: np.ndarray,
     spread: WithinBuckets,
     scale: float,
-    tail: Tail = SINGLE_PARTITION,
+    tail: Tail,
     squared: bool = False,
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
@@ -310,7 +318,8 @@ class ClippingLoss:
         noise: the tail bound of the noise of one number (95%).
         clip: the clip.
         scale: the scale of the noise; partitions with smaller numbers are taken to be alike.
-        below: what people whose numbers are below 0 lose: total, and root of the sum of squares.
+        below: what people whose numbers are below 0 lose: total, root of the sum of squares, and
+            that of the people beyond the top alone.
         above: the same for people whose numbers are above 0.
         lost: what is given back to all partitions together, of the norm.
         kept: what people keep below the clip, by the same histogram.
@@ -321,8 +330,8 @@ class ClippingLoss:
     noise: float
     clip: float
     scale: float
-    below: tuple[float, float]
-    above: tuple[float, float]
+    below: tuple[float, float, float]
+    above: tuple[float, float, float]
     lost: float = 0.0
     kept: float = 0.0
     norm: int = 0
@@ -386,8 +395,10 @@ class ClippingLoss:
         one. Under a norm that is the share of what stands out of the noise in the sum of all
         numbers: where most partitions are empty, sizes are those of noise. Without a norm people
         lose in each partition by itself, and it is the share of its squared size. With f =
-        `SPREAD`, loss L and sum of squares Q, it loses at most the smaller of L and
-        f w L + sqrt(noise^2 + f w Q) - noise beside the noise.
+        `SPREAD`, loss L, sum of squares Q, and that of the people beyond the top B, it loses at most
+        the smaller of L + sqrt(19 B) and
+        f w L + sqrt(noise^2 + f w Q + 19 min(f w, 1)^2 B) - noise beside the noise: those beyond the
+        top are a sample (`Losses.beside`), of which it has its share.
 
         Args:
             values: released numbers.
@@ -401,11 +412,11 @@ class ClippingLoss:
         share = np.maximum(sizes / sums[0], other)
         share *= SPREAD
         more = self._sum_of_norm(sums[3] * self.scale)[1]
-        below, above = (
-            self.noise
-            + np.minimum(
-                total, share * total + np.hypot(self.noise, np.sqrt(share) * root) - self.noise
-            )
-            for total, root in (np.multiply(side, more) for side in (self.below, self.above))
-        )
+        distances = []
+        for side in (self.below, self.above):
+            total, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))
+            doubt = np.hypot(np.sqrt(share) * root, np.minimum(share, 1.0) * beyond)
+            further = share * total + np.hypot(self.noise, doubt) - self.noise
+            distances.append(self.noise + np.minimum(total + beyond, further))
+        below, above = distances
         return below, above

@@ -217,7 +217,7 @@ def build(
         and _gauss_may_win([shares[s.part] for s in split], context, delta)
     ):
         halves = {
-            step.part: share_of_norm(shares[step.part]) / 2
+            step.part: share_of_norm(shares[step.part], context.partitions) / 2
             for step in split
             if step.release.clip and not step.release.clip.borrowed
         }

@@ -13,7 +13,6 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
-from beam_dp.mechanisms.histogram_choice.clipping_loss import SHARED_CLIP
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
@@ -281,7 +280,7 @@ def test_of_several_partitions_people_hidden_above_a_cliff_decide_with_the_noise
     noise = 1.2 * np.array(GRID, float)
     index, _ = choice.best_clip(noisy, noise, partitions, 0.5)
     assert (GRID[index] == 10) == is_end
-    [loss] = choice.losses(noisy, np.array([index]), SHARED_CLIP)
+    [loss] = choice.losses(noisy, np.array([index]), partitions)
     exact = sum(count * max(number - GRID[index], 0) for number, count in everybody.items())
     assert is_end or loss.total[0] >= exact
     # Where nobody is above, the clip is the number that all have, of any partitions.

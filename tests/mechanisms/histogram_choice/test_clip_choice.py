@@ -24,6 +24,7 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import (
     WINDOWS,
     ClipChoice,
     share_of_clip,
+    share_of_norm,
 )
 from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SHARED_CLIP,
@@ -35,6 +36,7 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     even_spread,
     falling_spread,
     lost,
+    tail_of,
 )
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -61,6 +63,16 @@ def test_the_shares_follow_the_partitions():
             assert Fraction(1, 32) <= share <= Fraction(2, 5)
             expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * max_partitions)))
             assert float(share) == pytest.approx(expected, abs=1e-3)
+
+
+def test_the_share_of_a_norm_and_the_tail_pass_from_one_partition_to_many():
+    for budget, least in ((Budget(1), 1 / 6), (Budget.zcdp(0.5), 0.1), (Budget(0.01), 0.4)):
+        shares = [float(share_of_norm(budget, partitions)) for partitions in (1, 2, 8, 100, None)]
+        expected = [max(least, 0.4 * each**-0.3) for each in (1, 2, 8, 100)]
+        assert shares == pytest.approx([*expected, least], abs=5e-3)
+    tails = [tail_of(partitions) for partitions in (0, 1, 2, 10**9)]
+    assert tails[0] == tails[1] == SINGLE_PARTITION
+    assert tails[2] == pytest.approx((1.25, 0.95)) and tails[3] == pytest.approx(SHARED_CLIP)
 
 
 def smallest(noisy: np.ndarray, top: int, allowed: float) -> int:
@@ -326,8 +338,8 @@ def test_losses_are_numbers_for_any_clips(grid):
         noisy = np.array([[people]]) * 5000
         drawn = choice.draw(noisy, Noise())
         for clip in range(len(grid)):
-            for tail in (SINGLE_PARTITION, SHARED_CLIP):
-                [loss] = choice.losses(drawn, np.array([clip]), tail)
+            for partitions in (1, 2, 1000):
+                [loss] = choice.losses(drawn, np.array([clip]), partitions)
                 assert np.isfinite(loss.total).all() and np.isfinite(loss.squares).all()
                 assert (loss.total >= 0).all() and (loss.squares >= 0).all()
 
@@ -342,6 +354,7 @@ def test_squares_may_fall_half_as_fast():
             EVEN,
             2.5,
             SINGLE_PARTITION,
+            tail_of,
             squared,
         )
         return float(lost(*rows).total[0])
@@ -373,7 +386,7 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
 # ------------------------------------------------------------------- the share of a partition
 
 
-LOSS = ClippingLoss(30.0, 8.0, 10.0, (400.0, 95.0), (5000.0, 1400.0))
+LOSS = ClippingLoss(30.0, 8.0, 10.0, (400.0, 95.0, 60.0), (5000.0, 1400.0, 900.0))
 
 
 def test_losses_are_shared_by_sizes():
@@ -387,10 +400,12 @@ def test_losses_are_shared_by_sizes():
     assert parts.tolist() == sums.tolist()
     below, above = LOSS.widths(values, sums)
     share = 1.75 * np.maximum(sizes / sizes.sum(), sizes**2 / (sizes**2).sum())
-    for widths, (total, root) in ((below, LOSS.below), (above, LOSS.above)):
-        expected = share * total + np.sqrt(900 + share * root**2) - 30
-        assert widths == pytest.approx(30 + np.minimum(total, expected))
-        assert (30 <= widths).all() and (widths <= 30 + total).all()
+    for widths, (total, root, beyond) in ((below, LOSS.below), (above, LOSS.above)):
+        sample = 19 * np.minimum(share, 1) ** 2 * beyond**2
+        expected = share * total + np.sqrt(900 + share * root**2 + sample) - 30
+        most = total + math.sqrt(19) * beyond
+        assert widths == pytest.approx(30 + np.minimum(most, expected))
+        assert (30 <= widths).all() and (widths <= 30 + most).all()
         assert widths[0] == widths[4] == widths[5] and widths[1] == widths[2]
         assert widths[3] == max(widths)
         # All together they account for more than is lost, by `SPREAD` at least.
@@ -400,7 +415,8 @@ def test_losses_are_shared_by_sizes():
 @pytest.mark.parametrize("last", [4000.0, -8000.0])
 def test_of_many_empty_partitions_those_that_stand_out_share_the_loss(last):
     """999 partitions have the noise alone; sizes of noise add up to 1,000, the numbers to 400."""
-    loss = dataclasses.replace(LOSS, below=(0.0, 0.0), norm=1)
+    nothing, above = (0.0, 0.0, 0.0), (5000.0, 1400.0, 0.0)
+    loss = dataclasses.replace(LOSS, below=nothing, above=above, norm=1)
     values = np.append(np.zeros(999), last)
     found = loss.widths(values, loss.sums(values))[1] - 30
     share = 1.75 * 1 / (999 + abs(last) / 10)
@@ -413,7 +429,7 @@ def test_of_many_empty_partitions_those_that_stand_out_share_the_loss(last):
 def test_the_loss_is_given_back_in_proportion_to_what_was_released(signed):
     """Of numbers from 0 on those above 0 get it; of both signs each, on its own side."""
     values = np.array([-40.0, 0.0, 100.0, 260.0])
-    below = LOSS.below if signed else (0.0, 0.0)
+    below = LOSS.below if signed else (0.0, 0.0, 0.0)
     loss = dataclasses.replace(LOSS, below=below, lost=80.0, kept=100.0)
     sharing = np.abs(values) if signed else np.maximum(values, 0)
     parts = [loss.sums(values[place : place + 1]) for place in range(4)]
@@ -433,9 +449,11 @@ def test_the_loss_is_given_back_in_proportion_to_what_was_released(signed):
 def test_of_an_l2_norm_more_is_lost_by_as_much_as_sums_are_more_than_it():
     """In a hundred partitions alike the sum of numbers is ten times what is kept of the norm."""
     values = np.full(100, 50.0)
-    loss = ClippingLoss(30.0, 8.0, 10.0, (0.0, 0.0), (400.0, 95.0), lost=300.0, kept=500.0)
+    loss = ClippingLoss(
+        30.0, 8.0, 10.0, (0.0, 0.0, 0.0), (400.0, 95.0, 20.0), lost=300.0, kept=500.0
+    )
     euclidean = dataclasses.replace(loss, norm=2)
-    tenfold = dataclasses.replace(loss, above=(4000.0, 950.0))
+    tenfold = dataclasses.replace(loss, above=(4000.0, 950.0, 200.0))
     sums = loss.sums(values)
     assert euclidean.widths(values, sums)[1] == pytest.approx(tenfold.widths(values, sums)[1])
     few = dataclasses.replace(euclidean, kept=1e6)
@@ -458,7 +476,9 @@ def test_sums_that_grow_by_a_power_of_the_norm_are_found_by_their_total(power, c
     losses = of_people([400, 100, 50, 20, 5], clip)
     sums = losses.people[0] * NORMS**power
     [kept], [lost] = losses.kept, losses.shown
-    loss = ClippingLoss(3.0, clip, 1.0, (0.0, 0.0), (lost, 9.0), lost, kept, 2, losses.by_norm())
+    loss = ClippingLoss(
+        3.0, clip, 1.0, (0.0, 0.0, 0.0), (lost, 9.0, 0.0), lost, kept, 2, losses.by_norm()
+    )
     total = (sums * (NORMS - losses.excess[0])).sum()
     true = (sums * losses.excess[0]).sum() / lost if lost else NORMS[-1] ** power
     given, most = loss._sum_of_norm(total)
@@ -484,7 +504,7 @@ def test_who_keeps_all_below_the_clip_keeps_no_more_than_it():
 
 def test_numbers_that_are_noise_below_0_in_all_get_nothing_back():
     losses = of_people([400, 100, 50, 20, 5], 4.0)
-    loss = ClippingLoss(3, 4, 1, (0, 0), (90, 9), 90, 880, 2, losses.by_norm())
+    loss = ClippingLoss(3, 4, 1, (0, 0, 0), (90, 9, 0), 90, 880, 2, losses.by_norm())
     values = np.array([5.0, -40.0])
     assert loss.given_back(values, loss.sums(values)).tolist() == [0, 0]
 
@@ -492,7 +512,8 @@ def test_numbers_that_are_noise_below_0_in_all_get_nothing_back():
 def test_people_far_above_the_clip_are_taken_to_be_in_no_more_partitions():
     near, far = (of_people(people, 2.0) for people in ([400, 90, 0, 9, 0], [400, 90, 0, 0, 9]))
     made = [
-        ClippingLoss(3, 2, 1, (0, 0), (9, 9), 9, 580, 2, each.by_norm()) for each in (near, far)
+        ClippingLoss(3, 2, 1, (0, 0, 0), (9, 9, 0), 9, 580, 2, each.by_norm())
+        for each in (near, far)
     ]
     near, far = (each._sum_of_norm(700)[1] for each in made)
     assert near == pytest.approx(far) and near > 1.2
@@ -562,7 +583,10 @@ def test_the_tail_of_a_shared_clip_bends(squared, fall, bend):
 def test_widths_are_numbers_for_any_released_numbers(largest):
     values = np.array([0, largest, -largest, 1], object)
     for whole in (values, values.astype(float)):
-        for loss in (LOSS, ClippingLoss(1e200, 1e194, 1e195, (0.0, 0.0), (1e201, 1e195))):
+        for loss in (
+            LOSS,
+            ClippingLoss(1e200, 1e194, 1e195, (0.0, 0.0, 0.0), (1e201, 1e195, 1e190)),
+        ):
             for widths in loss.widths(whole, loss.sums(whole)):
                 assert widths.dtype == np.float64 and np.isfinite(widths).all()
                 assert (widths >= loss.noise).all()

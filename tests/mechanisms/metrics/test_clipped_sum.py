@@ -297,7 +297,7 @@ def test_the_noise_has_the_scale_of_the_sensitivity(budget):
 def test_the_noise_of_the_clip_is_in_every_partition_and_paid_once(budget):
     release, noise = made(budget=budget, partitions=4), Asked()
     drawn(release, random_rows(random.Random(6), 30, 4), 4, 2, noise)
-    clip, share = release.measure.thresholds[2], budget.amount * (1 - share_of_norm(budget))
+    clip, share = release.measure.thresholds[2], budget.amount * (1 - share_of_norm(budget, 4))
     size = clip * additive_release.grid_of(clip, STEPS)
     kind, asked = (
         ("gaussian", size**2 / (2 * share)) if budget.is_zcdp else ("laplace", share / size)
@@ -718,7 +718,7 @@ def test_what_two_looks_leave_goes_to_the_noise_of_several_partitions_too() -> N
     everybody = view_of(rows, [release.measure], 1, shared=True)
     choice, asked = release.clip.choose(everybody.at(0), ZeroNoise()), Asked()
     found = release.draw(view_of(rows, release.measures, 2).at(0, choice), asked)
-    cost = 10 * (1 - Fraction(3, 4) * share_of_norm(Budget(10)))  # a quarter of it is left
+    cost = 10 * (1 - Fraction(3, 4) * share_of_norm(Budget(10), 2))  # a quarter of it is left
     size = 5 * additive_release.grid_of(5, STEPS)
     assert asked.asked == [("laplace", cost / size, 2)] and found.values.tolist() == [5000, 5000]
     assert release.mean_error(choice) == pytest.approx(float(1 / cost), rel=0.01)

@@ -95,7 +95,9 @@ def test_a_part_of_the_loss_moves_a_number_and_leaves_its_ends() -> None:
     """But where the number is moved beyond an end: then that is the number."""
     values = np.array([100.0, 40.0, -7.0, 0.0])
     for total in (60.0, 10.0):
-        loss = ClippingLoss(5.0, 8.0, 2.0, (0.0, 0.0), (total, 9.0), lost=50.0, kept=140.0)
+        loss = ClippingLoss(
+            5.0, 8.0, 2.0, (0.0, 0.0, 0.0), (total, 9.0, 0.0), lost=50.0, kept=140.0
+        )
         drawn = Released(values, np.full(4, 5.0), np.full(4, 5.0), np.zeros(4), loss)
         sums = loss.sums(values)
         below, above = loss.widths(values, sums)

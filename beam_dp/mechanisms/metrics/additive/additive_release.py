@@ -63,11 +63,7 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import (
     share_of_clip,
     share_of_norm,
 )
-from beam_dp.mechanisms.histogram_choice.clipping_loss import (
-    SHARED_CLIP,
-    SINGLE_PARTITION,
-    ClippingLoss,
-)
+from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.released import (
@@ -358,20 +354,22 @@ class AdditiveRelease(Release):
         unit, clip = float(self.unit), float(clipped.clip * self.unit)
         scale, several = noise.scale(self.place) * clip, clipped.partitions > 1
         if clipped.index < 0 or clipped.choice is None or self.clip is None:  # nobody is clipped
-            return ClippingLoss(bound, clip, scale, (0.0, 0.0), (0.0, 0.0))
+            return ClippingLoss(bound, clip, scale, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         at = np.array([clipped.index])
         squared = self.measure.totals is not None
-        losses = self._choice.losses(
-            clipped.choice, at, SHARED_CLIP if several else SINGLE_PARTITION, squared
-        )
+        losses = self._choice.losses(clipped.choice, at, clipped.partitions, squared)
         # Distances have both signs: the few people beyond the top are not all on one side.
         alone = not several and not self.clip.folded
         totals = [(loss.beside(bound / unit) if alone else loss.total)[0] for loss in losses]
         sides = [
-            (float(total) * unit, math.sqrt(loss.squares[0]) * unit)
+            (
+                float(total) * unit,
+                math.sqrt(loss.squares[0]) * unit,
+                math.sqrt(loss.beyond[0]) * unit * (several and not self.clip.folded),
+            )
             for total, loss in zip(totals, losses, strict=True)
         ]
-        below = sides[-1] if self.signed else (0.0, 0.0)
+        below = sides[-1] if self.signed else (0.0, 0.0, 0.0)
         loss = ClippingLoss(bound, clip, scale, below, sides[0], norm=self.measure.norm)
         if not several or not self.measure.norm or self.measure.part is not None:
             return loss
@@ -546,7 +544,7 @@ def clipped_sum(
         cost = context.clip
         if cost is None:
             payer = lender or share
-            part = share_of_norm(payer) if several else share_of_clip(1, 1)
+            part = share_of_norm(payer, context.partitions)
             cost, noise_cost = payer.split((part, 1 - part))
             noise_cost = share if lender else noise_cost
         known = -1 if widest is None else bisect.bisect_left(octaves, widest)
