@@ -354,7 +354,6 @@ def test_squares_may_fall_half_as_fast():
             EVEN,
             2.5,
             SINGLE_PARTITION,
-            tail_of,
             squared,
         )
         return float(lost(*rows).total[0])
