@@ -29,7 +29,8 @@ SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
 _CAPS = "if one counts, partitions of people in one or two partitions need fewer people"
 _CENTRE = (
-    "sums of distances from it have less noise than sums; small ones get 3/4 of what both cost"
+    "sums of distances from it have less noise than sums; small ones get 3/4 of what both cost, "
+    "and noise of their own"
 )
 _KNOWN = (
     "a bound that you know without the data costs nothing: "
@@ -243,11 +244,14 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
         found, error = program.selection, program.selection.certainty
         spent = _spent(program, SELECTION)
         rows.append(PlanRow("(partitions)", found.name, *spent, expected_error=error))
-    small: dict[int, Step] = {}
-    for quotient in program.shifted(program.steps):
-        small |= quotient
-    pairs = enumerate(zip(program.steps, program.gaussian, strict=True))
-    return (*rows, *(_step_row(program, *pair, small.get(place)) for place, pair in pairs))
+    small = [
+        {place: step for pair in program.with_small_distances(steps) for place, step in pair}
+        for steps in (program.steps, program.gaussian)
+    ]
+    for place, pair in enumerate(zip(program.steps, program.gaussian, strict=True)):
+        near = [steps[place] for steps in small if place in steps]
+        rows.append(_step_row(program, *pair, near))
+    return tuple(rows)
 
 
 def _uses_of(step: Step) -> str:
@@ -257,22 +261,32 @@ def _uses_of(step: Step) -> str:
 
 
 def _step_row(
-    program: Program, step: Step, other: Step | None = None, small: Step | None = None
+    program: Program, step: Step, other: Step | None = None, small: Sequence[Step] = ()
 ) -> PlanRow:
-    """Return the row of a step; and what it is if the other one, with Gaussian noise, errs less, or
-    if distances are small."""
+    """Return the row of a step.
+
+    Args:
+        program: the program.
+        step: the step.
+        other: the same with Gaussian noise, if that may err less.
+        small: what both are if distances are small; none: the same.
+    """
     epsilon, rho, delta = _spent(program, step.label)
     release, description = step.release, step.release.describe()._asdict()
     if other not in (None, step):
         description["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)"
-        scale = other.release.describe().noise_scale
-        description["noise_scale"] += f" (or {scale} of the L2 norm)"
-    if small is not None:
-        scale = small.release.describe().noise_scale
-        description["noise_scale"] += f" (or {scale} if distances are small)"
+    description["noise_scale"] = _scales(step, other or step)
+    if small:
+        description["noise_scale"] += f"; {_scales(*small)} if distances are small"
     return PlanRow(
         _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **description
     )
+
+
+def _scales(step: Step, other: Step) -> str:
+    """Return the scale of the noise, and what it is of the L2 norm."""
+    scale, of_l2 = (each.release.describe().noise_scale for each in (step, other))
+    return scale if other == step else f"{scale} (or {of_l2} of the L2 norm)"
 
 
 def _spent(program: Program, label: str) -> tuple[float, float, float]:

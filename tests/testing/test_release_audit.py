@@ -181,7 +181,7 @@ def test_a_sound_release_gives_no_alarm(seed):
     assert 0 <= share_spent(run) <= 1 + Fraction(1, 10**6)
 
 
-SHIFTED, SMALL_DISTANCES = Program.shifted, Program._is_small
+SMALL_PAIRS, IS_SMALL = Program.with_small_distances, Program._is_small
 
 
 @pytest.mark.sampled(3)
@@ -200,7 +200,7 @@ def test_a_mean_whose_count_gives_budget_to_its_sum_gives_no_alarm(
     changed = []
 
     def noted(self, total, divisor, clips):
-        changed.append(SMALL_DISTANCES(self, total, divisor, clips))
+        changed.append(IS_SMALL(self, total, divisor, clips))
         return changed[-1]
 
     monkeypatch.setattr(Program, "_is_small", noted)
@@ -315,9 +315,8 @@ def _failing_rows_drop_others(self, batch):
 
 
 def _half_kept(self, steps):
-    for quotient in SHIFTED(self, steps):
-        total, divisor = quotient
-        yield {total: quotient[total], divisor: steps[divisor]}
+    for total, (place, _) in SMALL_PAIRS(self, steps):
+        yield [total, (place, steps[place])]
 
 
 PLAIN = {
@@ -359,7 +358,7 @@ MUTANTS = {
         ReadFrame, "expand", _step_named_by_size, PLAIN
     ),
     "a bound one too large": (ordering, "lowest", _one_partition_more, BOUNDED),
-    "a divisor that keeps its half": (Program, "shifted", _half_kept, MEAN),
+    "a divisor that keeps its half": (Program, "with_small_distances", _half_kept, MEAN),
     "a joint draw for one partition": (JointNoise, "add", _each_partition_by_itself, TOGETHER),
     "weights of one partition": (histograms, "weights_of", _weights_of_one_partition, PRIVATE),
     "a budget that two tables spend": (

@@ -301,21 +301,33 @@ def test_what_the_choice_of_a_clip_leaves_is_spent_on_the_noise(partitions: int)
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
 @pytest.mark.parametrize("partitions", [1, 40])
+@pytest.mark.parametrize("metrics", [[dp.Count(), dp.Sum("v")], [dp.Mean("v")]], ids=len)
 def test_the_plan_says_what_noise_a_run_has_within_a_factor_of_three_halves(
-    budget: dp.Budget, partitions: int
+    budget: dp.Budget, partitions: int, metrics: list[Any]
 ) -> None:
-    """Whoever the people are: nobody, many alike, or a tail, in one partition each or in many."""
-    program = compile_program([dp.Count(), dp.Sum("v")], budget, 1, partitions=partitions)
+    """Whoever the people are: nobody, many alike, or a tail, in one partition each or in many.
+
+    Of a mean distances are large, or small: one person in a hundred is far from the centre.
+    """
+    program = compile_program(metrics, budget, 1, partitions=partitions)
     said = [re.findall(r"[\d.]+(?= clips)", row.noise_scale) for row in describe(program).rows]
-    for of_people in ({}, {0: 10**6}, {0: 10**4, 3: 5000, 9: 40}):
+    said = said[-len(program.steps) :]
+    changed = set()
+    for of_people in ({}, {0: 10**6}, {0: 10**6, 30: 10**4}, {0: 10**4, 3: 5000, 9: 40}):
         choices = []
         for clip in program.clips:
             people = np.zeros((1, clip.choice.sides, clip.choice.buckets), np.int64)
             people[0, 0, list(of_people)] = list(of_people.values())
+            if metrics == [dp.Mean("v")] and clip.measure.sign:
+                people[0, 0] = np.bincount([0], [people.sum()], clip.choice.buckets)
             choices.append(clip.choice.draw(people, ZeroNoise()))
-        for step, planned in zip(program.with_better_noise(choices), said, strict=True):
+        steps = program.with_better_noise(choices)
+        changed.add(steps in (program.steps, program.gaussian))
+        for step, planned in zip(steps, said, strict=True):
             scale = step.release._noise_at(choices[step.shared]).scale(step.release.place)
             assert min(abs(math.log(float(each) / scale)) for each in planned) < math.log(1.5)
+    small = [" if distances are small" in row.noise_scale for row in describe(program).rows]
+    assert changed == {True, *[False] * any(small)} and any(small) == (len(metrics) == 1)
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)

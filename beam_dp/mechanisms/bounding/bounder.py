@@ -105,10 +105,11 @@ class Bounder:
         order, new_pair = ordering.order_pairs(table.person, table.partition, *self.hashes(table))
         starts = np.flatnonzero(new_pair)
         heads = order[starts]
-        kept: np.ndarray | slice = slice(None)
-        if (most := self.bounds.max_partitions) is not None:
+        most = self.bounds.max_partitions
+        kept: np.ndarray | slice = slice(None)  # a mask would take every line again
+        if most is not None:
             kept = np.flatnonzero(ordering.lowest(pick(table.person, heads), most))
-            heads = heads[kept]
+        heads = heads[kept]
         columns = list(zip(self.fields, table.values, strict=True))
         return Table(
             pick(table.person, heads),

@@ -161,17 +161,19 @@ class Program:
         ]
         of_pairs = zip(logarithms[1::2], logarithms[::2], strict=True)
         better = self.gaussian if sum(two - one for two, one in of_pairs) < 0 else self.steps
-        steps = dict(enumerate(better))
-        for quotient in self.shifted(better):
-            total, divisor = quotient.values()
+        steps = list(better)
+        for pair in self.with_small_distances(better):
+            (_, total), (_, divisor) = pair
             if self._is_small(total, divisor, clips):
-                steps |= quotient
-        return tuple(steps.values())
+                for place, step in pair:
+                    steps[place] = step
+        return tuple(steps)
 
-    def shifted(self, steps: Sequence[Step]) -> Iterator[dict[int, Step]]:
-        """Yield the total and the divisor of each quotient, by their places.
+    def with_small_distances(self, steps: Sequence[Step]) -> Iterator[list[tuple[int, Step]]]:
+        """Yield the total and the divisor of each quotient, with their places in the steps.
 
-        Each has its part of what the noise of both costs if distances are small.
+        They are released so, each with its part of what the noise of both costs, where distances
+        are small.
         """
         for metric in self.request.metrics:
             own = {
@@ -182,15 +184,14 @@ class Program:
             if not metric.is_quotient or len(own) != 2:
                 continue
             total, divisor = own.values()
-            others_share_the_draw = len(total.noise.signed) > 2
-            if others_share_the_draw or total.noise_cost.is_zcdp != divisor.noise_cost.is_zcdp:
+            if len(total.noise.signed) > 2:  # others share the draw
                 continue
             both = cost_of_all([total.noise_cost, divisor.noise_cost])
             parts = total.alone(both.scaled(_DIVIDEND)), divisor.alone(both.scaled(1 - _DIVIDEND))
-            yield {
-                place: dataclasses.replace(steps[place], release=each)
-                for place, each in zip(own, parts, strict=True)
-            }
+            pairs = zip(own, parts, strict=True)
+            yield [
+                (place, dataclasses.replace(steps[place], release=each)) for place, each in pairs
+            ]
 
     def _is_small(self, total: Step, divisor: Step, clips: Sequence[np.ndarray]) -> bool:
         """Return whether distances are so small, and the divisor so exact, that it helps."""

@@ -268,20 +268,19 @@ class Contributions:
         return self.table if self.bounded is None or measure.norm else self.bounded
 
     def vectors(self, measure: Measure) -> Vectors:
-        """Return the numbers of people, and their norms; they are found once."""
-        if measure not in self._vectors:
-            table = self.of(measure)
-            present, numbers = measure.of(table)
-            whole = len(present) == len(table)
-            person = table.person if whole else pick(table.person, present)
-            starts = np.flatnonzero(changes(person)) if len(present) else present
-            found = numbers
-            if len(present) and measure.norm:
-                found = norms(numbers, starts, measure.norm)
-            elif len(present):
-                found = _largest(numbers, starts, measure.sign)
-            self._vectors[measure] = Vectors(present, numbers, starts, found)
-        return self._vectors[measure]
+        """Return the numbers of people, and their norms, which are found once."""
+        key = dataclasses.replace(measure, part=None)
+        if key in self._vectors:
+            return self._vectors[key]
+        table = self.of(measure)
+        present, numbers = measure.of(table)
+        person = table.person if len(present) == len(table) else pick(table.person, present)
+        starts = np.flatnonzero(changes(person)) if len(present) else present
+        if not measure.norm:
+            return Vectors(present, numbers, starts, _largest(numbers, starts, measure.sign))
+        found = Vectors(present, numbers, starts, norms(numbers, starts, measure.norm))
+        self._vectors[key] = found
+        return found
 
 
 def summarise(people: Contributions, measures: Sequence[Measure | Relation]) -> Summary:
@@ -316,8 +315,9 @@ def summarise_people(people: Contributions, measures: Sequence[Measure]) -> Summ
             found = np.asarray(np.where(below, -found, found))
         nothing = np.zeros(len(found), np.int64)
         nowhere, each = nothing.view(np.uint64)[None], nothing + 1
-        lines.append(Summary(nowhere, nothing + index, measure.buckets(found), each, nothing))
-    return reduce(concatenate(lines), measures)
+        line = Summary(nowhere, nothing + index, measure.buckets(found), each, nothing)
+        lines.append(reduce(line, measures))
+    return concatenate(lines)
 
 
 def _largest(numbers: np.ndarray, starts: np.ndarray, sign: int) -> np.ndarray:
@@ -390,9 +390,9 @@ def _bits(numbers: np.ndarray) -> np.ndarray:
 
 def _lines(people: Contributions, measure: Measure, index: int) -> Summary:
     """Return one line for each person of each partition, with what counts for them there."""
-    table, counted, inside = people.of(measure), measure, None
+    table, counted, bins = people.of(measure), measure, None
     if isinstance(measure, PersonBins):  # those who have a number are those who have a value
-        counted, inside = measure.people, measure.buckets(measure.of(table)[1])
+        counted, bins = measure.people, measure.buckets(measure.of(table)[1])
     vectors = people.vectors(counted) if counted.norm else None
     present, numbers = counted.of(table) if vectors is None else (vectors.present, vectors.numbers)
     total = numbers if counted.additive else np.zeros(len(present), np.int64)
@@ -400,18 +400,18 @@ def _lines(people: Contributions, measure: Measure, index: int) -> Summary:
         total = counted.part.of(table, present, numbers // counted.fine) * counted.fine
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
-    parts = np.ones(len(present), np.int64)
+    counts = np.ones(len(present), np.int64)
     if vectors is not None and len(present):
         lengths = np.diff(vectors.starts, append=len(present))
-        parts = shares(total, vectors.norms, lengths, counted.steps)
+        counts = shares(total, vectors.norms, lengths, counted.steps)
         bucket = np.repeat(counted.buckets(vectors.norms), lengths)
-        if inside is not None:
-            bucket += inside * (len(counted.thresholds) + 1)
+        if bins is not None:
+            bucket += bins * (len(counted.thresholds) + 1)
     else:
-        bucket = counted.buckets(numbers) if inside is None else inside
+        bucket = counted.buckets(numbers) if bins is None else bins
     if measure.keep and measure.additive:
         total = from_bits(bucket)
-    return Summary(partition, np.full(len(present), index), bucket, parts, total, table.names)
+    return Summary(partition, np.full(len(present), index), bucket, counts, total, table.names)
 
 
 def reduce(summary: Summary, measures: Sequence[Measure | Relation]) -> Summary:

@@ -22,8 +22,8 @@ _CLASSES: dict[str, Any] = {kind.__name__: kind for kind in (Table, Summary, Own
 _LEFT_OUT = ("names", "hashes")
 _WORDS, _RUNS = "words", "runs"
 _RUN, _APART = 2, 16
-"""Columns are packed as runs of equal numbers where these have so many on average; and in a
-type that does not hold one of so many numbers, which stand apart."""
+"""A column is packed as runs of equal numbers if these have two on average; and in a type that is
+too narrow for at most one number in 16, which stand apart."""
 
 MOST_BYTES = 2 << 20
 """The most bytes of an element that holds several lines."""
@@ -100,8 +100,7 @@ def _unpacked(packed: Any) -> Any:
         columns = list(map(_unpacked, parts))
         return tuple(columns) if kind else columns
     if kind == _WORDS:
-        words = list(map(_unpacked, parts))
-        return words[0][None] if len(words) == 1 else np.array(words)
+        return np.array(list(map(_unpacked, parts)))
     if kind == _RUNS:
         lengths, heads = map(_wide, parts)
         return np.repeat(heads, lengths)
@@ -116,7 +115,7 @@ def _narrow(column: np.ndarray) -> tuple[Any, ...]:
     places = np.zeros(0, np.int64)
     while size:
         ends = kinds[size - 1][1]
-        outside = (column < ends.min) | (column > ends.max) if low < 0 else column > ends.max
+        outside = (column < ends.min) | (column > ends.max)
         if _APART * np.count_nonzero(outside) > len(column):
             break
         places, size = np.flatnonzero(outside), size - 1

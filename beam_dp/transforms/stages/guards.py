@@ -31,7 +31,7 @@ RUNNERS = (
 )
 """Runners whose GroupByKey is a barrier and whose bundles finish: the transforms rely on both."""
 LOCAL = RUNNERS[:3]
-"""Runners that work in the process that builds the pipeline."""
+"""Beam's local runners: one machine does the work."""
 RECOMPUTING = ("SparkRunner", "FlinkRunner", "PortableRunner")
 """Runners that may compute the steps before a GroupByKey again, after a failure."""
 

@@ -3,8 +3,8 @@
 A shard is a part of the people, by a keyed hash; one worker settles the bounds of all its lines at
 once. So the memory for a shard, and how many workers have work, depend on the number:
 
-    shards = the power of two from 64 (16 in the process that builds the pipeline) to 65,536
-             that is not below max(bytes of the input / 32 MiB, 4 * workers)
+    shards = the power of two from 64 (16 for Beam's local runners) to 65,536 that is not below
+             max(bytes of the input / 32 MiB, 4 * workers)
 
 and, where the runner is one of engines that send a shard as one message, nor below
 
@@ -14,8 +14,9 @@ and, where the runner is one of engines that send a shard as one message, nor be
 has 14 bytes per row of two integers and a number, CSV about 20: so 32 MiB hold 2.4 million rows. If
 each were a line of its own, a shard would need 350 MB, which the workers of all engines have; rows
 of one person in one partition are merged, which leaves far fewer. Each bundle sends each shard a
-header of 176 bytes, which is why there are not more shards. A process alone, whose threads are few,
-takes a seventh more time with 64 shards than with 16, for a million and for 10 million rows.
+header of 176 bytes, which is why there are not more shards. A local runner, whose
+threads are few, takes a seventh more time with 64 shards than with 16, for a million and for 10
+million rows.
 
 *Why 4 times the workers.* Shards have a common size up to chance; 4 for each worker let none wait
 for long.
@@ -27,7 +28,7 @@ more time than they save memory.
 
 *What is known.* The sizes of the files that `ReadRows` and Beam's own readers of files match, the
 bytes of a table in memory, and the options of the runner, when the pipeline is built. Where nothing
-is known there are 64.
+is known there are the fewest.
 
 *What it tells.* Nothing of it is released. The number decides which lines travel together, and what
 is computed of the lines of a person does not depend on that: the same key and the same noise give

@@ -404,7 +404,10 @@ def test_two_units_of_one_column_are_refused() -> None:
 
 @pytest.mark.parametrize(
     ("budget", "partitions"),
-    [(Budget(1), 1), (Budget(1), 20), (Budget(1, 1e-6), 20), (Budget.zcdp(0.3), 1)],
+    [
+        *[(Budget(1), 1), (Budget(1), 20), (Budget.zcdp(0.3), 1)],
+        *[(Budget(1, 1e-6), 20), (Budget(20, 1e-6), 20)],
+    ],
 )
 def test_the_noise_of_a_mean_costs_the_same_however_it_is_split(budget, partitions):
     """The sum of distances has half, or 3/4 where rows are many and most distances are small."""
@@ -425,6 +428,7 @@ def test_the_noise_of_a_mean_costs_the_same_however_it_is_split(budget, partitio
                 for each in (program.steps, program.gaussian)
             ]
             assert cost_of_all(costs) in before
+            assert len({cost.is_zcdp for cost in costs}) == 1  # all Laplace, or all Gaussian
             for step in steps:  # nobody is left alone in a draw
                 with_it = [each for each in steps if each.additive.joint == step.additive.joint]
                 assert step.additive.joint in (None, *[step.additive.joint] * (len(with_it) > 1))

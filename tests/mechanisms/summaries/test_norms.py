@@ -3,6 +3,7 @@
 Numbers come from a seeded generator: the claims are about deterministic functions.
 """
 
+import dataclasses
 import itertools
 import math
 import random
@@ -148,3 +149,33 @@ def test_merging_people_in_any_bundles_gives_the_same(seed: int, summarised) -> 
             pair = [parts.pop(draw.randrange(len(parts))) for _ in range(2)]
             parts.append(wire.unpack(wire.pack(histograms.reduce(concatenate(pair), MEASURES))))
         assert wire.pack(histograms.reduce(parts[0], MEASURES)) == whole
+
+
+def test_shares_of_a_part_of_finer_numbers_have_a_norm_of_all_steps_at_most():
+    """As those of a share of rows under zCDP, whose norms are in parts of a row."""
+    whole = Measure(ROWS, thresholds=(64, 1 << 40), norm=2, fine=64, steps=STEPS[1])
+    measures = [dataclasses.replace(whole, part=Part(1, rest=rest)) for rest in (False, True)]
+    for person in {row.person for row in rows_of(3)}:
+        own = settled([row for row in rows_of(3) if row.person == person])
+        parts = [histograms.summarise(own, [each]).people for each in measures]
+        assert all((part >= 0).all() for part in parts)
+        assert sum((part**2).sum() for part in parts) <= STEPS[1] ** 2
+
+
+def test_a_person_counts_on_the_side_of_the_sum_of_their_numbers():
+    numbers = [(5, -1), (-5, 1), (2, -4)]
+    rows = [
+        Row((person, 0), (place, 0), (number,))
+        for person, own in enumerate(numbers)
+        for place, number in enumerate(own)
+    ]
+    measure = Measure(0, 0, (1, 4, 16), norm=1)
+    summary = histograms.summarise_people(settled(rows), [measure])
+    assert dict(zip(summary.bucket.tolist(), summary.people.tolist(), strict=True)) == {2: 1, 6: 2}
+
+
+def test_what_does_not_add_up_has_no_total():
+    summary = histograms.summarise(
+        settled(rows_of(1)), [Measure(0, thresholds=(1,), additive=False)]
+    )
+    assert len(summary) and not summary.total.any()
