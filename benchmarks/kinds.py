@@ -149,6 +149,9 @@ def _values(random: np.random.Generator) -> Iterator[Kind]:
     share = ((dp.Ratio("value"),),)
     clicks = _flags(random, len(person), 0.3)
     yield Kind("clicks, 20 rows in 8 of 50 partitions", person, part, clicks, share)
+    person = each(np.minimum(np.ceil(random.lognormal(1, 1.6, 5_000)), 5_000))
+    part = np.minimum(random.integers(0, 5, len(person)), 2)
+    yield Kind("rows in 3 regions, heavy tail", person, part, np.ones(len(person)))
 
 
 def _flags(random: np.random.Generator, size: int, share: float) -> np.ndarray:
