@@ -46,7 +46,9 @@ LISTED = dp.Candidates.linear(0, 100, 1)
 GENEROUS = dp.Budget(20_000.0)  # with noise of 0 the searches see what is there, not their slack
 DAYS = ("a", "b", "c")
 JOINT = {f"{name}{end}" for name in ("m4", "m16") for end in ("", "_low", "_high")}
-"""A mean over people, and a variance: what a shared clip cuts is given back by all released numbers."""
+JOINT |= {"m5_low", "m6_low"}
+"""A mean over people, and a variance: what a shared clip cuts is given back by all released numbers;
+and means whose lower ends have their share of what all of them may have lost."""
 Made = list[float]
 
 
