@@ -48,7 +48,7 @@ DAYS = ("a", "b", "c")
 JOINT = {f"{name}{end}" for name in ("m4", "m16") for end in ("", "_low", "_high")}
 JOINT |= {"m5_low", "m6_low"}
 """A mean over people, and a variance: what a shared clip cuts is given back by all released numbers;
-and means whose lower ends have their share of what all of them may have lost."""
+and shares, whose lower ends have their part of what all of them may have lost."""
 Made = list[float]
 
 
