@@ -167,7 +167,7 @@ class CliffChoice(ClipChoice):
         self,
         noisy: np.ndarray,
         clips: np.ndarray,
-        partitions: int = 1,
+        partitions: float = 1,
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clip, for each side.

@@ -276,7 +276,7 @@ class ClipChoice:
         self,
         noisy: np.ndarray,
         clips: np.ndarray,
-        partitions: int = 1,
+        partitions: float = 1,
         squared: bool = False,
     ) -> list[Losses]:
         """Return what people lose at the clips, in units: for each side, and each row.
@@ -284,7 +284,7 @@ class ClipChoice:
         Args:
             noisy: what was drawn.
             clips: the index of the clip of each row.
-            partitions: how many partitions share it.
+            partitions: how many partitions share it; infinite: very many.
             squared: whether the numbers are sums of squares.
         """
         tops, even, tail = self.highest(noisy), even_spread(self.ends), tail_of(partitions)

@@ -32,7 +32,7 @@ SINGLE_PARTITION, SHARED_CLIP = Tail(1.5, 1.0), Tail(1.0, 0.9)
 (`ClippingLoss`)."""
 
 
-def tail_of(partitions: int) -> Tail:
+def tail_of(partitions: float) -> Tail:
     """Return that for the intervals of P numbers, by 1 / P between that of one and of many."""
     pairs = zip(SINGLE_PARTITION, SHARED_CLIP, strict=True)
     return Tail(*(many + (one - many) / max(partitions, 1) for one, many in pairs))

@@ -357,8 +357,9 @@ class AdditiveRelease(Release):
             return ClippingLoss(bound, clip, scale, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         at = np.array([clipped.index])
         squared = self.measure.totals is not None
-        losses = self._choice.losses(clipped.choice, at, clipped.partitions, squared)
         # Distances have both signs: the few people beyond the top are not all on one side.
+        shared_by = math.inf if several and self.clip.folded else clipped.partitions
+        losses = self._choice.losses(clipped.choice, at, shared_by, squared)
         alone = not several and not self.clip.folded
         totals = [(loss.beside(bound / unit) if alone else loss.total)[0] for loss in losses]
         sides = [
