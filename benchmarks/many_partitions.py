@@ -15,8 +15,8 @@ others it is the median over partitions of |released - true|, in units of the sp
 numbers. It is the middle of all releases, with one partition the 95% quantile of ten times as many.
 Inside: how many of 100 intervals hold, by partitions and by size; the third number is of those that
 `SuppressUnreliable` leaves. Plan: by which factor noise differs from what the plan says of it, at
-most. The last lines, always at epsilon 1, are three quantiles of people who
-tie: errors are people, and a rank error holds or not.
+most. The last lines, always at epsilon 1, are three quantiles of people who tie: errors are people,
+and a rank error holds or not.
 """
 
 import dataclasses

@@ -21,8 +21,8 @@ from beam_dp.mechanisms.noise.sampling import Noise
 
 _MOST, _LEAST = Fraction(2, 5), Fraction(1, 32)
 _SIXTH, _TENTH = Fraction(1, 6), Fraction(1, 10)
-_FALL = 0.3
-"""By this power of the number of partitions the share of a norm's clip falls."""
+_SHARE_POWER = 0.3
+"""The share of a norm's clip falls with this power of the number of partitions."""
 NOT_GIVEN_BACK = 0.5
 """What a lost unit counts for in the choice of a norm's clip: about half of it is given back."""
 WINDOWS = (1, 2, 4)
@@ -58,14 +58,16 @@ def share_of_clip(partitions: int | None, max_partitions: int) -> Fraction:
 def share_of_norm(budget: Budget, partitions: int | None = None) -> Fraction:
     """Return the share of a number's budget that chooses the clip of a norm over partitions.
 
-    Few partitions need more, 2/5 P^(-3/10) of P: where a few people have much, numbers of two
-    partitions err by a fifth less than with a tenth; where people end sharply, of five by at most
-    8% more. Of rho it is a tenth: from 3/100 to a fifth it errs by 5% at most. Of a small epsilon the
-    histogram needs more, to show people at all: a sixth of epsilon 1, two fifths of 1/30, between
-    by the fourth root of epsilon. That is best or within 2% of it, in the geometric mean over 27
-    kinds of data of 300 to 100,000 people (1.15, 1.19, 1.25 and 1.29 times the error of the best
-    clip at epsilon 1, 0.3, 0.1 and 0.03; a tenth: 1.14, 1.25, 1.34 and 1.61), all with one
-    histogram of octaves.
+    *Many partitions.* Of rho it is a tenth: from 3/100 to a fifth it errs by 5% at most. Of a small
+    epsilon the histogram needs more, to show people at all: a sixth of epsilon 1, two fifths of
+    1/30, between by the fourth root of epsilon. That is best or within 2% of it, in the geometric
+    mean over 27 kinds of data of 300 to 100,000 people (1.15, 1.19, 1.25 and 1.29 times the error
+    of the best clip at epsilon 1, 0.3, 0.1 and 0.03; a tenth: 1.14, 1.25, 1.34 and 1.61), all with
+    one histogram of octaves.
+
+    *Few partitions* get at least 2/5 P^(-3/10), as one gets 2/5. Where a few people have much,
+    numbers of two partitions then err by a fifth less than with a tenth. Where people end sharply,
+    those of five err by at most 8% more.
 
     Args:
         budget: that of the number.
@@ -74,7 +76,7 @@ def share_of_norm(budget: Budget, partitions: int | None = None) -> Fraction:
     share = _TENTH
     if not budget.is_zcdp:
         share = _SIXTH * Fraction(float(budget.amount) ** -0.25).limit_denominator(100)
-    few = _MOST * Fraction((partitions or math.inf) ** -_FALL).limit_denominator(100)
+    few = _MOST * Fraction((partitions or math.inf) ** -_SHARE_POWER).limit_denominator(100)
     return min(_MOST, max(_TENTH, share, few))
 
 

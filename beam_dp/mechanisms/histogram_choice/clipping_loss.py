@@ -394,11 +394,12 @@ class ClippingLoss:
         A partition's share w of what is lost is that of its size in the sum of sizes, or a larger
         one. Under a norm that is the share of what stands out of the noise in the sum of all
         numbers: where most partitions are empty, sizes are those of noise. Without a norm people
-        lose in each partition by itself, and it is the share of its squared size. With f =
-        `SPREAD`, loss L, sum of squares Q, and that of the people beyond the top B, it loses at most
-        the smaller of L + sqrt(19 B) and
-        f w L + sqrt(noise^2 + f w Q + 19 min(f w, 1)^2 B) - noise beside the noise: those beyond the
-        top are a sample (`Losses.beside`), of which it has its share.
+        lose in each partition by itself, and it is the share of its squared size.
+
+        Let L be the loss, Q the sum of squares, B that of the people beyond the top alone, and f
+        `SPREAD`. Beside the noise, the partition loses at most the smaller of L + sqrt(19 B) and
+        f w L + sqrt(noise^2 + f w Q + 19 min(f w, 1)^2 B) - noise. People beyond the top are a
+        sample (`Losses.beside`), of which the partition has its share.
 
         Args:
             values: released numbers.

@@ -14,9 +14,10 @@ and, where the runner is one of engines that send a shard as one message, nor be
 has 14 bytes per row of two integers and a number, CSV about 20: so 32 MiB hold 2.4 million rows. If
 each were a line of its own, a shard would need 350 MB, which the workers of all engines have; rows
 of one person in one partition are merged, which leaves far fewer. Each bundle sends each shard a
-header of 176 bytes, which is why there are not more shards. A local runner, whose
-threads are few, takes a seventh more time with 64 shards than with 16, for a million and for 10
-million rows.
+header of 176 bytes, which is why there are not more shards.
+
+*Why 16 locally.* The threads of one machine are few. With 64 shards a job without bounds takes a
+seventh more time than with 16, for a million and for 10 million rows.
 
 *Why 4 times the workers.* Shards have a common size up to chance; 4 for each worker let none wait
 for long.

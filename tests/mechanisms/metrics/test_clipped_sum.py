@@ -723,3 +723,22 @@ def test_what_two_looks_leave_goes_to_the_noise_of_several_partitions_too() -> N
     assert asked.asked == [("laplace", cost / size, 2)] and found.values.tolist() == [5000, 5000]
     assert release.mean_error(choice) == pytest.approx(float(1 / cost), rel=0.01)
     assert type(made(budget=ZCDP, clips=VALUE_CLIPS).clip.choice) is ClipChoice  # one histogram
+
+
+@pytest.mark.parametrize("folded", [False, True])
+@pytest.mark.parametrize("partitions", [2, 50])
+def test_the_tail_is_that_of_so_many_partitions_but_of_distances_that_of_many(folded, partitions):
+    """Distances are not all on one side: neither is the sample of those beyond the top."""
+    numbers = [1 << power for power in range(9) for _ in range(4000 >> power)]
+    rows = [Row((n, 0), (n % 2, 0), (number,)) for n, number in enumerate(numbers)]
+    release = made(budget=ZCDP, clips=VALUE_CLIPS, partitions=partitions, folded=folded)
+    everybody = view_of(rows, [release.measure], 1, shared=True)
+    choice = release.clip.choose(everybody.at(0), ZeroNoise())
+    view = view_of(rows, release.measures, partitions).at(0, choice)
+    above = release.draw(view, ZeroNoise()).loss.above
+    at = np.array([release._chosen(choice, partitions)])
+    tail = math.inf if folded else partitions
+    expected, of_one = (release.clip.choice.losses(choice, at, each)[0] for each in (tail, 1))
+    assert above[0] == pytest.approx(expected.total[0]) and expected.total < of_one.total
+    assert above[2] == pytest.approx(0 if folded else math.sqrt(expected.beyond[0]))
+    assert expected.beyond[0] > 0

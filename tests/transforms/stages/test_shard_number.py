@@ -56,6 +56,8 @@ RULE: list[tuple[list[Any], dict[str, Any], int]] = [
     ([0], {}, 16),
     ([GIB // 2], {}, 16),
     ([GIB // 2 + 1], {}, 32),
+    ([0], {"runner": "DirectRunner"}, 16),
+    ([0], {"runner": "SwitchingDirectRunner"}, 16),
     ([0], {"runner": "PrismRunner"}, 64),
     ([2 * GIB], {}, 64),
     ([2 * GIB + 1], {}, 128),
