@@ -8,6 +8,7 @@ parameters. So it may stand beside the output.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any
@@ -351,6 +352,11 @@ def record_of(
         clip = step.release.clip
         if clip is not None and not clip.borrowed and step.shared is not None:
             entry["clip"] = clip.record(choices[step.shared], used, step.release.noise_cost)
+        if step.additive is not None and used and math.isinf(used[0][0]):
+            box = dataclasses.replace(step.additive.noise, partitions=program.partitions or 1)
+            entry["mechanism"] = f"{box.name}, nobody clipped"
+            entry["noise_scale"] = f"{used[0][1]:.4g}"
+            entry["clip"] |= {"clips": [], "norm": "none"}
         releases.append(entry)
     budget, selection = program.request.budget, program.selection
     bound = program.chosen.bound

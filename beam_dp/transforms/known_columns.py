@@ -71,6 +71,22 @@ def remember(
     return rows
 
 
+def queries_of(rows: beam.PCollection[Any]) -> list[Query | None]:
+    """Return the queries that made rows, by whatever steps these went since; None: none did."""
+    found: list[Query | None] = []
+    left = [rows]
+    seen = set(left)
+    while left:
+        each = left.pop()
+        query, made = made_by.get(each), each.producer
+        before = made.inputs if query is None and made is not None else ()
+        before = {one for one in before if isinstance(one, beam.PCollection)}
+        found += [] if before else [query]
+        left += before - seen
+        seen |= before
+    return found
+
+
 def check(
     subject: str, rows: beam.PCollection[Any], wanted: Sequence[str], given: Sequence[str] | None
 ) -> None:

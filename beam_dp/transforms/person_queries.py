@@ -182,7 +182,7 @@ def parsed(text: object) -> Query:
         star=False,
         named=named,
         computed=computed,
-        mixed=frozenset(),
+        no_person={},
         public=public,
         inner=inner,
         keys=keys,
@@ -398,9 +398,8 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         query = last = self.parsed
         known_columns.check(_SUBJECT, rows, query.needs, None)
         rule = "be rows that no other query makes: a person could be computed twice"
-        checks.require(
-            rows not in known_columns.made_by, _SUBJECT, "its input", rule, "Write one query"
-        )
+        made_before = any(known_columns.queries_of(rows))
+        checks.require(not made_before, _SUBJECT, "its input", rule, "Write one query")
         known = known_columns.known_of(rows)
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)

@@ -227,7 +227,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     def expand(self, rows: beam.PCollection[Any]) -> Any:
         """Draw each table, make all agree in one step that reads the draws, and name them."""
-        if (query := known_columns.made_by.get(rows)) is not None:
+        for query in known_columns.queries_of(rows):
             self.first.reads(query)  # a ledger is charged with that one
         pairs = list(zip(self.endings, self.tables, strict=True))
         outputs = tuple(rows | f"Release{ending}" >> table for ending, table in pairs)

@@ -127,6 +127,8 @@ _PUBLIC = {
 }
 """What reads public tables, by the end of their names."""
 _JOIN = "Write JOIN 'stores.csv' AS s ON rows.store = s.store, or USING (store)."
+_SEVERAL = "compute {!r}, the person, of one column: of several, one person becomes many"
+_PEOPLE = "join by other columns than {!r}, the person: a table of people is not public"
 _LONGEST = 1 << 16  # bytes of a cell of text
 _AT_ONCE = 1 << 24  # bytes of text in one execution
 _PLACES = ("query_location", "query_location_length", "qualified_name")
@@ -267,7 +269,7 @@ class Query:
         star: whether it gives all columns.
         named: its other columns; of those that are columns as they are, which ones.
         computed: of those that are not, the SQL; "" where it reads another of them.
-        mixed: those that read several columns, or a public table.
+        no_person: why a column of the output may not be the person; those that may are not in it.
         public: the public tables that it joins.
     """
 
@@ -276,7 +278,7 @@ class Query:
     star: bool
     named: Mapping[str, str | None]
     computed: Mapping[str, str]
-    mixed: frozenset[str]
+    no_person: Mapping[str, str]
     public: tuple[PublicTable, ...]
 
     @classmethod
@@ -299,10 +301,10 @@ class Query:
         items = [item for item in node["select_list"] if item["class"] != "STAR"]
         named: dict[str, str | None] = {}
         computed: dict[str, str] = {}
-        mixed: set[str] = set()
+        no_person: dict[str, str] = {}
         aliases: set[str] = set()
-        read = {of for each in public for of, _ in each.on}
-        used = [*_columns(node["where_clause"], public), *sorted(read)]
+        keys = {of for each in public for of, _ in each.on}
+        read, used = {*keys}, [*_columns(node["where_clause"], public), *sorted(keys)]
         theirs = {name.lower() for each in public for name in each.cells.column_names}
         for item in items:
             found = list(_columns(item, public))
@@ -320,7 +322,10 @@ class Query:
             if not plain:
                 alone = own and not aliases & {*found}
                 computed[name] = value_of(item) if alone else ""
-                mixed |= set() if alone and len({*found}) < 2 else {name}
+                if not alone or len({*found}) > 1:
+                    no_person[name] = _SEVERAL
+            if keys & {*found}:
+                no_person[name] = _PEOPLE
             aliases |= {name} - {*found}
             used += found
         # Rows may have a column of the name too, which SQL would mean.
@@ -334,7 +339,7 @@ class Query:
         if public:
             parts = rewritten(parts, lambda tree: _of_rows(tree, needs))
             parts["from_table"] = from_of(each.sql(runs=True) for each in public)
-        made = bool(stars), named, computed, frozenset(mixed), tuple(public)
+        made = bool(stars), named, computed, no_person, tuple(public)
         return cls(sql_of(node, **parts), needs, *made)
 
     def outputs(self, read: Sequence[str]) -> list[str]:
@@ -350,13 +355,10 @@ class Query:
         """Refuse a person that is computed of several columns: it would make many of one.
 
         Of one column, as in `lower(visitor_id)`, all rows of a person stay together. A table that
-        is joined by the person is about people, and is refused too.
+        is joined by the person's column is about people, and is refused too.
         """
-        keys = [key for table in self.public for key, _ in table.on]
-        rule = f"join by other columns than {name!r}, the person: a table of people is not public"
-        _require((self.named.get(name) or name) not in keys, rule, _JOIN)
-        rule = f"compute {name!r}, the person, of one column: of several, one person becomes many"
-        _require(name not in self.mixed, rule)
+        rule = self.no_person.get(name, "")
+        _require(not rule, rule.format(name), _JOIN if rule == _PEOPLE else FORM)
 
     def source_of(self, name: str) -> str:
         """Return which column a column of the output is, or the expression that computes it."""
@@ -670,8 +672,8 @@ class _Engine:
     def _check_plan(self, empty: pa.RecordBatch) -> None:
         """Refuse what DuckDB would do otherwise than on values of plain types."""
         engine, text = self._planner, self._query.text.replace("'", "''")
-        engine.register("empty", empty)
-        engine.execute(f"CREATE OR REPLACE TABLE {TABLE} AS SELECT * FROM empty")
+        engine.register("0", empty)  # a public table may have any other name
+        engine.execute(f'CREATE OR REPLACE TABLE {TABLE} AS SELECT * FROM "0"')
         [[plan]] = engine.execute(f"SELECT json_serialize_plan('{text}')").fetchall()
         bound = json.loads(plan)
         if bound["error"]:

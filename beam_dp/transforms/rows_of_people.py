@@ -56,20 +56,26 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
             kept = periods.named(self.ledger_period)
             self._only = public_keys.PublicKeys(public_keys.KeyList.of((each,) for each in kept))
 
-    def reads(self, query: Query) -> None:
-        """Take note of what makes the rows, before it is told to a ledger.
+    def reads(self, query: Query | None) -> None:
+        """Take note of what makes some of the rows, before it is told to a ledger.
+
+        Args:
+            query: what makes them; None: no query does.
 
         Raises:
             ValueError: for a person who is computed of several columns, and for a period that is
-                computed where a ledger was told of a column.
+                another column, or computed in another way, than in other rows, or than a ledger was
+                told.
         """
         for name in (self._subject, *self._others):
-            query.check_person(name)
+            if query is not None:
+                query.check_person(name)
         if self.period is not None:
-            source = query.source_of(self.period)
-            rule = f"be charged after the release is applied to its rows, which compute {source}"
+            source = self.period if query is None else query.source_of(self.period)
+            rule = f"be the same for all rows and the ledger, not {self._source} and {source}"
             known = self._source in (None, source)
-            checks.require(known, type(self).__name__, "period", rule)
+            hint = "Charge the ledger after the release is applied to its rows."
+            checks.require(known, type(self).__name__, "period", rule, hint)
             self._source = source
 
     @property
@@ -89,7 +95,7 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         """Refuse rows for which the guarantee is not proved, and those without a wanted column."""
         name = type(self).__name__
         guards.check_input(name, rows)
-        if (query := known_columns.made_by.get(rows)) is not None:
+        for query in known_columns.queries_of(rows):
             self.reads(query)
         also = (name for names, _ in self._also_listed for name in names)
         wanted = tuple(dict.fromkeys((*self.people_columns, *self._partition, *read, *also)))

@@ -168,6 +168,7 @@ def test_numbers_of_a_public_table_are_read_as_numbers(stores: str) -> None:
     ("asked", "rule"),
     [
         ("SELECT count(*) FROM rows JOIN '{}' AS s ON who = s.store", "the person: a table of people"),
+        ("SELECT lower(store) AS who FROM rows JOIN '{}' AS s USING (store)", "the person: a t"),
         ("SELECT s.store AS who FROM rows JOIN '{}' AS s USING (store)", "the person, of one column"),
         ("SELECT who, 1 AS n FROM rows JOIN '{}' AS s ON n = s.store", "of a column that another one reads"),
         ("SELECT who, upper(store) AS region FROM rows JOIN '{}' AS s USING (store)", "not name an"),

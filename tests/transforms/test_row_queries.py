@@ -328,6 +328,32 @@ def test_a_person_is_computed_of_one_column_only(columns: str) -> None:
         _ = rows | dp.Rows(f"SELECT {columns} FROM rows") | release
 
 
+JOINED = "SELECT who || n AS x FROM rows"
+
+
+def moved(*queries: str) -> beam.PCollection:
+    """Return the rows that queries make, after another step."""
+    rows = beam.Pipeline("FnApiRunner") | beam.Create([{"who": "a", "n": 1}])
+    made = [rows | f"{at}" >> dp.Rows(query) if query else rows for at, query in enumerate(queries)]
+    return tuple(made) | beam.Flatten() | beam.Reshuffle() | beam.Map(lambda row: row)
+
+
+@pytest.mark.parametrize("others", [[], [""], ["SELECT who AS x FROM rows"]])
+def test_a_person_is_computed_of_one_column_before_other_steps_too(others: list[str]) -> None:
+    release = dp.PrivateAggregate("x", [dp.Count()], dp.Budget(1.0))
+    with pytest.raises(ValueError, match="compute 'x', the person, of one column"):
+        _ = moved(*others, JOINED) | release
+    with pytest.raises(ValueError, match="rows that no other query makes"):
+        _ = moved(*others, JOINED) | dp.Rows("SELECT lower(x) AS who FROM rows")
+
+
+@pytest.mark.parametrize("plain", ["", "SELECT who, n FROM rows"])
+def test_periods_are_computed_alike_in_all_rows(plain: str) -> None:
+    _ = moved(plain, "SELECT * FROM rows") | daily("n")
+    with pytest.raises(ValueError, match="period must be the same for all rows"):
+        _ = moved(plain, "SELECT who, n + 1 AS n FROM rows") | daily("n")
+
+
 def daily(period: str, when: str = "") -> dp.PrivateAggregate:
     """Return a release by periods."""
     parts = [dp.Count()], dp.Budget(1.0)
@@ -353,7 +379,7 @@ def test_a_period_is_known_before_it_is_charged(tmp_path: Path) -> None:
     release = daily("tag", "2")
     ledger.charge(release, "of a column")
     rows = beam.Pipeline("FnApiRunner") | beam.Create([{"who": "a", "day": 1}])
-    with pytest.raises(ValueError, match="period must be charged after the release is applied"):
+    with pytest.raises(ValueError, match="not tag and .* Charge the ledger after"):
         _ = rows | dp.Rows("SELECT who, day + 1 AS tag FROM rows") | release
 
 

@@ -11,9 +11,11 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.transforms import run_record
 from beam_dp.transforms.stages import guards
 
@@ -128,6 +130,26 @@ def test_runners_that_compute_again_read_it_from_the_driver(
     record = recorded(tmp_path / "out.csv")
     lines = (tmp_path / "out.csv").read_text().splitlines()
     assert len(lines) == 4 and len(record["releases"]) == 3
+
+
+def test_the_record_says_where_nobody_was_clipped() -> None:
+    # Of 3,000 people in two of three partitions each, one draw for all three errs least.
+    keys = [(n + n // 3000) % 3 for n in range(6000)]
+    table = pa.table({"who": [*range(3000)] * 2, "k": keys})
+    found = dp.release(
+        table,
+        person="who",
+        metrics=[dp.PeopleCount()],
+        partition=["k"],
+        partitions=dp.PublicPartitions(range(3)),
+        budget=dp.Budget(1.0),
+    )
+    [told] = found.record["releases"]
+    clip, cost = told["clip"], Fraction(told["clip"]["cost_of_the_noise"])
+    assert told["mechanism"] == "joint noise for 3 numbers, nobody clipped"
+    assert (clip["clips"], clip["norm"]) == ([], "none")
+    noise = dataclasses.replace(JointNoise(dp.Budget(cost), (False,)), partitions=3)
+    assert clip["noise_scales"] == [pytest.approx(noise.scale(0), rel=1e-6)]
 
 
 def test_the_clips_are_those_of_the_released_numbers(tmp_path: Path) -> None:

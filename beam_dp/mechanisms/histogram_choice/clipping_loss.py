@@ -316,7 +316,7 @@ class ClippingLoss:
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).
-        clip: the clip.
+        clip: the clip; infinite: nobody is clipped.
         scale: the scale of the noise; partitions with smaller numbers are taken to be alike.
         below: what people whose numbers are below 0 lose: total, root of the sum of squares, and
             that of the people beyond the top alone.

@@ -22,8 +22,8 @@ def name_keys(
     """Return identities of private keys, which rows have a key, and the names of hashed keys.
 
     Types are kept apart: 1, "1" and True are three partitions. Integers of every width, whole
-    decimals and whole floats are of one type, those beyond 64 bits are text. A single column of
-    integers or dates needs no names.
+    decimals and whole floats are of one type, those beyond 64 bits are text. Text that is no UTF-8
+    is no key. A single column of integers or dates needs no names.
     """
     columns = [_readable(column) for column in columns]
     valid = np.logical_and.reduce([_present(column) for column in columns])
@@ -33,6 +33,7 @@ def name_keys(
         days = ids.identify(columns[0].cast(pa.int32()), key)[0]
         return np.concatenate([days, np.full_like(days, _DATE)]), valid, {}
     codes, uniques = _combine([column.dictionary_encode() for column in columns])
+    valid &= np.array([all(map(_is_named, key)) for key in uniques], bool)[codes]
     texts = [encode(unique) for unique in uniques]
     digests = hashing.digests(*hashing.pack(texts), key)
     names = dict(zip(zip(*digests.tolist(), strict=True), texts, strict=True))
@@ -63,6 +64,15 @@ def _readable(column: pa.Array) -> pa.Array:
         parts = map(clean, column.to_pylist())
         return pa.array([part if type(part) is int else None for part in parts], pa.int64())
     return column
+
+
+def _is_named(part: object) -> bool:
+    """Return whether a part is text in UTF-8, or no text."""
+    try:
+        _decoded(part)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _present(column: pa.Array) -> np.ndarray:
@@ -102,13 +112,13 @@ def _encoded(part: object) -> Any:
 
 
 def decode(text: bytes) -> Key:
-    """Return the key that `encode` encoded; bytes that are no UTF-8 become U+FFFD."""
+    """Return the key that `encode` encoded."""
     return tuple(map(_decoded, marshal.loads(text)))
 
 
 def _decoded(part: Any) -> object:
     if type(part) is bytes:
-        return part.decode(errors="replace")
+        return part.decode()
     return datetime.date.fromordinal(*part) if type(part) is tuple else part
 
 

@@ -354,7 +354,7 @@ class AdditiveRelease(Release):
         unit, clip = float(self.unit), float(clipped.clip * self.unit)
         scale, several = noise.scale(self.place) * clip, clipped.partitions > 1
         if clipped.index < 0 or clipped.choice is None or self.clip is None:  # nobody is clipped
-            return ClippingLoss(bound, clip, scale, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+            return ClippingLoss(bound, math.inf, scale, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         at = np.array([clipped.index])
         squared = self.measure.totals is not None
         # Distances have both signs: the few people beyond the top are not all on one side.
