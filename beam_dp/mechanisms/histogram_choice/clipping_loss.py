@@ -12,6 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise, all_beyond
+
 
 class Tail(NamedTuple):
     """How many people there may be beyond the top, where the histogram does not show them.
@@ -48,6 +50,8 @@ _STEEPEST = 8.0
 """Within a bucket people get fewer at most by this power of a number."""
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
+_WEAK = tuple(0.04 * 2 ** (-1.25 * distance) for distance in range(_UNSEEN - 1))
+"""Chances that noise alone is counted as people, two buckets beyond the top, three, and so on."""
 SUMS = 4
 """How many sums over all partitions the loss is shared out by (`ClippingLoss.sums`)."""
 SPREAD = 1.75
@@ -224,7 +228,7 @@ def lost(
     tops: np.ndarray,
     clips: np.ndarray,
     spread: WithinBuckets,
-    scale: float,
+    noise: HistogramNoise,
     tail: Tail,
     squared: bool = False,
 ) -> Losses:
@@ -237,7 +241,9 @@ def lost(
     buckets t + d, and r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
     `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r b),
     u_3 = min(n_3 + q, u_2 r b^2), and then u_d = u_(d-1) r b^(d-1), down to `_NOBODY`: people to be
-    expected. How many more there may be is `Losses.beside`.
+    expected. How many more there may be is `Losses.beside`. Where n_d is so large that noise alone
+    would be with a chance of `_WEAK` at most, there are n_d at least: evidence too weak for a clip,
+    and strong enough for an interval.
 
     Where nobody is shown on this side, nobody is taken to lose anything.
 
@@ -246,7 +252,7 @@ def lost(
         tops: the highest bucket that shows people, per row; -1: none does.
         clips: the clip, per row.
         spread: how people are spread within buckets.
-        scale: that of the noise (`HistogramNoise.scale`).
+        noise: that of the histogram.
         tail: how many people may be beyond the top.
         squared: whether the numbers are sums of squares. An octave of these is half an octave of
             what is squared: people fall by at most the root of `_FALL`. The bends multiply to about
@@ -256,9 +262,9 @@ def lost(
     means, each = spread.means, spread.excess(clips[:, None])[:, 0]
     excess = each[:, :buckets]
     people = np.where(np.arange(buckets) <= tops[:, None], np.maximum(noisy, 0), 0)
-    doubt = math.sqrt(2) * scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
+    doubt = math.sqrt(2) * noise.scale * np.sqrt((excess**2 * (people > 0)).sum(axis=1))
     total, beyond = (people * excess).sum(axis=1) + doubt, np.zeros(len(noisy))
-    for distance, unseen in enumerate(_unseen(noisy, tops, tail, scale, squared), 1):
+    for distance, unseen in enumerate(_unseen(noisy, tops, tail, noise, squared), 1):
         bucket = np.minimum(tops + distance, each.shape[1] - 1)
         loses = np.where(tops >= 0, each[rows, bucket], 0.0)
         total, beyond = total + unseen * loses, beyond + unseen * loses**2
@@ -267,10 +273,10 @@ def lost(
 
 
 def _unseen(
-    noisy: np.ndarray, tops: np.ndarray, tail: Tail, scale: float, squared: bool
+    noisy: np.ndarray, tops: np.ndarray, tail: Tail, noise: HistogramNoise, squared: bool
 ) -> list[np.ndarray]:
     """Return how many people there may be in the buckets above the top: u_1, u_2, ..."""
-    rows, q = np.arange(len(noisy)), tail.deviations * scale
+    rows, q = np.arange(len(noisy)), tail.deviations * noise.scale
 
     def count(distance: int) -> np.ndarray:
         index = tops + distance
@@ -291,6 +297,9 @@ def _unseen(
         if distance <= 3:
             further = np.maximum(np.minimum(count(distance) + q, further), 0.0)
         people.append(np.where(further < _NOBODY, 0.0, further))
+    for distance, level in enumerate(all_beyond(noise.budget, 1, _WEAK), 2):
+        seen = count(distance)
+        people[distance - 1] = np.maximum(people[distance - 1], np.where(seen > level, seen, 0.0))
     return people
 
 
