@@ -50,7 +50,7 @@ _STEEPEST = 8.0
 """Within a bucket people get fewer at most by this power of a number."""
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
-_WEAK = tuple(0.04 * 2 ** (-1.25 * distance) for distance in range(_UNSEEN - 1))
+_WEAK = tuple(0.025 * 2 ** (-1.25 * distance) for distance in range(_UNSEEN - 1))
 """Chances that noise alone is counted as people, two buckets beyond the top, three, and so on."""
 SUMS = 4
 """How many sums over all partitions the loss is shared out by (`ClippingLoss.sums`)."""
@@ -334,6 +334,7 @@ class ClippingLoss:
         kept: what people keep below the clip, by the same histogram.
         norm: which norm was clipped; 0: what people add to each partition was.
         by_norm: of people with numbers from 0 on, by bucket, for an L2 norm (`Losses.by_norm`).
+        folded: whether both sides have one histogram, of sizes.
     """
 
     noise: float
@@ -345,6 +346,7 @@ class ClippingLoss:
     kept: float = 0.0
     norm: int = 0
     by_norm: tuple[tuple[float, float, float], ...] = ()
+    folded: bool = False
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
@@ -406,9 +408,11 @@ class ClippingLoss:
         lose in each partition by itself, and it is the share of its squared size.
 
         Let L be the loss, Q the sum of squares, B that of the people beyond the top alone, and f
-        `SPREAD`. Beside the noise, the partition loses at most the smaller of L + sqrt(19 B) and
-        f w L + sqrt(noise^2 + f w Q + 19 min(f w, 1)^2 B) - noise. People beyond the top are a
-        sample (`Losses.beside`), of which the partition has its share.
+        `SPREAD`. The truth is off by at most the smaller of L + sqrt(noise^2 + 19 B) and
+        f w L + sqrt(noise^2 + f w Q + 19 min(f w, 1)^2 B). People beyond the top are a sample
+        (`Losses.beside`), of which the partition has its share; of one partition it is the first.
+        Of distances, on which side they are shows in the number: on the one on which it is beyond
+        its noise, and on none where it is not.
 
         Args:
             values: released numbers.
@@ -423,10 +427,12 @@ class ClippingLoss:
         share *= SPREAD
         more = self._sum_of_norm(sums[3] * self.scale)[1]
         distances = []
-        for side in (self.below, self.above):
+        for sign, side in ((-1, self.below), (1, self.above)):
             total, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))
+            if self.folded:
+                beyond = beyond * (sign * values.astype(float) > self.noise)
             doubt = np.hypot(np.sqrt(share) * root, np.minimum(share, 1.0) * beyond)
-            further = share * total + np.hypot(self.noise, doubt) - self.noise
-            distances.append(self.noise + np.minimum(total + beyond, further))
+            part = share * total + np.hypot(self.noise, doubt)
+            distances.append(np.minimum(total + np.hypot(self.noise, beyond), part))
         below, above = distances
         return below, above

@@ -38,7 +38,7 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     lost,
     tail_of,
 )
-from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
+from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise, beyond
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
 
@@ -312,6 +312,7 @@ def test_the_exact_chance_of_a_false_alarm_above_few_people(noise):
 
 CLIPS = tuple(1 << power for power in range(12))
 EVEN = even_spread(CLIPS)
+NOISE = HistogramNoise(Budget(0.4))
 
 
 def losses(noisy: list[int], top: int, clip: int, scale: float = 2.5):
@@ -352,7 +353,7 @@ def test_squares_may_fall_half_as_fast():
             np.array([4]),
             np.array([CLIPS[4]]),
             EVEN,
-            2.5,
+            NOISE,
             SINGLE_PARTITION,
             squared,
         )
@@ -401,14 +402,43 @@ def test_losses_are_shared_by_sizes():
     share = 1.75 * np.maximum(sizes / sizes.sum(), sizes**2 / (sizes**2).sum())
     for widths, (total, root, beyond) in ((below, LOSS.below), (above, LOSS.above)):
         sample = 19 * np.minimum(share, 1) ** 2 * beyond**2
-        expected = share * total + np.sqrt(900 + share * root**2 + sample) - 30
-        most = total + math.sqrt(19) * beyond
-        assert widths == pytest.approx(30 + np.minimum(most, expected))
-        assert (30 <= widths).all() and (widths <= 30 + most).all()
+        expected = share * total + np.sqrt(900 + share * root**2 + sample)
+        most = total + math.sqrt(900 + 19 * beyond**2)
+        assert widths == pytest.approx(np.minimum(most, expected))
+        assert (30 <= widths).all()
         assert widths[0] == widths[4] == widths[5] and widths[1] == widths[2]
         assert widths[3] == max(widths)
         # All together they account for more than is lost, by `SPREAD` at least.
         assert (widths - 30).sum() >= min(total, 1.75 * total)
+
+
+@pytest.mark.parametrize("value", [-31.0, -30.0, 30.0, 31.0])
+def test_people_beyond_the_top_are_on_the_side_of_a_number_that_is_beyond_its_noise(value):
+    """Of one partition the interval is that of a single number (`Losses.beside`), on that side."""
+    side = (500.0, 140.0, 90.0)
+    of_sizes = dataclasses.replace(LOSS, below=side, above=side, folded=True)
+    values = np.array([value])
+    below, above = of_sizes.widths(values, of_sizes.sums(values))
+    alone, sample = 530.0, 500 + math.hypot(30, math.sqrt(19) * 90)
+    assert below == pytest.approx(sample if value < -30 else alone)
+    assert above == pytest.approx(sample if value > 30 else alone)
+    both = dataclasses.replace(of_sizes, folded=False).widths(values, of_sizes.sums(values))
+    assert both == pytest.approx((sample, sample))
+
+
+@pytest.mark.parametrize("cost", [Budget(0.4), Budget.zcdp(0.05)])
+@pytest.mark.parametrize("distance", [2, 3, 4, 9])
+def test_people_are_counted_above_a_gap_where_noise_alone_seldom_is(cost, distance):
+    """Of noise alone less than 1 in 23 histograms are taken for people there."""
+    noise = HistogramNoise(cost)
+    level = beyond(cost, 1, 0.025 * 2 ** (-1.25 * (distance - 2)))
+    for people, seen in ((level * 0.99, False), (level * 1.01, True)):
+        noisy = np.zeros((1, 12))
+        noisy[0, :2], noisy[0, 1 + distance] = 1000, people
+        found = _unseen(noisy, np.array([1]), SHARED_CLIP, noise, False)[distance - 1][0]
+        assert (found == people) is seen
+    chances = [0.025 * 2 ** (-1.25 * d) for d in range(8)]
+    assert sum(chances) < 1 / 23
 
 
 @pytest.mark.parametrize("last", [4000.0, -8000.0])
@@ -571,10 +601,10 @@ def test_noise_and_people_who_get_more_make_no_slope():
     ("squared", "fall", "bend"), [(False, 0.45, 0.9), (True, 0.45**0.5, 0.9**0.25)]
 )
 def test_the_tail_of_a_shared_clip_bends(squared, fall, bend):
-    """100 people in each bucket show no fall: it is the largest that is taken to be."""
-    noisy = np.full((1, 12), 100)
-    found = _unseen(noisy, np.array([4]), SHARED_CLIP, 2.5, squared)
-    expected = [102.5 * fall**d * bend ** (d * (d + 1) / 2) for d in range(4)]
+    """5 people in each bucket show no fall: it is the largest that is taken to be."""
+    noisy = np.full((1, 12), 5)
+    found = _unseen(noisy, np.array([4]), SHARED_CLIP, NOISE, squared)
+    expected = [7.5 * fall**d * bend ** (d * (d + 1) / 2) for d in range(4)]
     assert [float(people[0]) for people in found[:4]] == pytest.approx(expected)
 
 

@@ -63,7 +63,7 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import (
     share_of_clip,
     share_of_norm,
 )
-from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss, Losses
+from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.released import (
@@ -333,7 +333,7 @@ class AdditiveRelease(Release):
         elif not clipped.shown or self.limits.bounded:  # people, or rows, may have been cut
             below, above = math.inf if clipped.shown and self.signed else bound, math.inf
         elif clipped.choice is not None:
-            loss = self._loss(clipped, bound, noise, values)
+            loss = self._loss(clipped, bound, noise)
         size = self.contribution.size
         values = values.reshape(-1, size) if size > 1 else values
         return dataclasses.replace(Released.between(values, below, above), loss=loss)
@@ -349,35 +349,28 @@ class AdditiveRelease(Release):
         is_normal = self.noise_cost.is_zcdp or (loss is not None and loss.norm == 2)
         return (scale if is_normal else math.sqrt(2) * scale), is_normal
 
-    def _loss(
-        self, clipped: ClippedTotals, bound: float, noise: JointNoise, values: np.ndarray
-    ) -> ClippingLoss:
-        """Return what people lose at a clip that partitions share, in the user's scale.
-
-        *Distances* have both signs, and the histogram does not say on which side people are. Of one
-        partition each side may lose all of it, and people beyond the top are taken to be on the
-        side on which the released number is beyond its noise. Of several they are on both sides.
-        """
+    def _loss(self, clipped: ClippedTotals, bound: float, noise: JointNoise) -> ClippingLoss:
+        """Return what people lose at a clip that partitions share, in the user's scale."""
         unit, clip = float(self.unit), float(clipped.clip * self.unit)
         scale, several = noise.scale(self.place) * clip, clipped.partitions > 1
         if clipped.index < 0 or clipped.choice is None or self.clip is None:  # nobody is clipped
             return ClippingLoss(bound, math.inf, scale, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         at = np.array([clipped.index])
         squared = self.measure.totals is not None
-        folded = self.clip.folded
-        shared_by = math.inf if several and folded else clipped.partitions
+        # Distances have both signs: of many partitions, the few beyond the top are in some of each.
+        shared_by = math.inf if several and self.clip.folded else clipped.partitions
         losses = self._choice.losses(clipped.choice, at, shared_by, squared)
-
-        def of_side(loss: Losses, sign: int) -> tuple[float, float, float]:
-            far = not folded or (not several and bool((sign * values > bound).any()))
-            total = loss.total if several or not far else loss.beside(bound / unit)
-            beyond = loss.beyond if several and far else np.zeros(1)
-            root, alone = (math.sqrt(each[0]) * unit for each in (loss.squares, beyond))
-            return float(total[0]) * unit, root, alone
-
-        below = of_side(losses[-1], -1) if self.signed else (0.0, 0.0, 0.0)
-        above = of_side(losses[0], 1)
-        loss = ClippingLoss(bound, clip, scale, below, above, norm=self.measure.norm)
+        sides = [
+            (
+                float(loss.total[0]) * unit,
+                math.sqrt(loss.squares[0]) * unit,
+                math.sqrt(loss.beyond[0]) * unit,
+            )
+            for loss in losses
+        ]
+        below = sides[-1] if self.signed else (0.0, 0.0, 0.0)
+        made = bound, clip, scale, below, sides[0]
+        loss = ClippingLoss(*made, norm=self.measure.norm, folded=self.clip.folded)
         if not several or not self.measure.norm or self.measure.part is not None:
             return loss
         shown, kept, squares = (
