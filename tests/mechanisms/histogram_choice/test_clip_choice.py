@@ -400,10 +400,10 @@ def test_losses_are_shared_by_sizes():
     assert parts.tolist() == sums.tolist()
     below, above = LOSS.widths(values, sums)
     share = 1.75 * np.maximum(sizes / sizes.sum(), sizes**2 / (sizes**2).sum())
-    for widths, (total, root, beyond) in ((below, LOSS.below), (above, LOSS.above)):
-        sample = 19 * np.minimum(share, 1) ** 2 * beyond**2
+    for widths, (total, root, unseen) in ((below, LOSS.below), (above, LOSS.above)):
+        sample = 19 * np.minimum(share, 1) ** 2 * unseen**2
         expected = share * total + np.sqrt(900 + share * root**2 + sample)
-        most = total + math.sqrt(900 + 19 * beyond**2)
+        most = total + math.sqrt(900 + 19 * unseen**2)
         assert widths == pytest.approx(np.minimum(most, expected))
         assert (30 <= widths).all()
         assert widths[0] == widths[4] == widths[5] and widths[1] == widths[2]
@@ -436,7 +436,7 @@ def test_people_are_counted_above_a_gap_where_noise_alone_seldom_is(cost, distan
         noisy = np.zeros((1, 12))
         noisy[0, :2], noisy[0, 1 + distance] = 1000, people
         found = _unseen(noisy, np.array([1]), SHARED_CLIP, noise, False)[distance - 1][0]
-        assert (found == people) is seen
+        assert (found == people) == seen
     chances = [0.025 * 2 ** (-1.25 * d) for d in range(8)]
     assert sum(chances) < 1 / 23
 
