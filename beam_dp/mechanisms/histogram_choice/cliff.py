@@ -8,11 +8,13 @@ which people end, a second one which round number in it, and the noise gets what
 second histogram of the same octaves. The first histogram is made of that by blurring it
 (`HistogramNoise.blurred`), so that both cost what the second does: no more than one histogram.
 Where the first histogram shows a cliff, a second one for a quarter of the cost counts people by
-round numbers within the octave, and a quarter is left, for the noise of the number.
+round numbers within the octave, and a quarter is left, for the noise of the number. An octave that
+has no round number, as that of 1, needs none: there the second is of the same octaves again, for
+three quarters of the cost, and the first is made of it.
 
-*Privacy.* Let x be both histograms. Where the first shows no cliff, x is a function of the second
-histogram and of coins that know nothing of the people: P(x) is moved by at most e^cost. Where it
-does, P(x) is the chance of the first histogram times that of the second, whose people are counted
+*Privacy.* Let x be both histograms. Where the second is of octaves, x is a function of it and of
+coins that know nothing of the people: P(x) is moved by at most e^cost, of what that costs. Where it
+is of round numbers, P(x) is the chance of the first histogram times that of the second, whose people are counted
 once each: it is moved by at most e^(1/2 cost + 1/4 cost). Which of the two holds is seen in x. With
 noise for what each leaves of the whole budget, every outcome costs the whole: pure differential
 privacy composes adaptively, as the ratio of chances of each outcome is a product (Dwork, Rothblum,
@@ -63,9 +65,17 @@ class CliffChoice(ClipChoice):
     """Choose a clip by two histograms: as `ClipChoice`, whose `edges` are octaves."""
 
     @functools.cached_property
-    def _first(self) -> ClipChoice:
+    def _whole(self) -> ClipChoice:
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        return ClipChoice(**fields | {"cost": self.cost.scaled(_FIRST)})
+        return ClipChoice(**fields)
+
+    @functools.cached_property
+    def _first(self) -> ClipChoice:
+        return dataclasses.replace(self._whole, cost=self.cost.scaled(_FIRST))
+
+    @functools.cached_property
+    def _both(self) -> ClipChoice:
+        return dataclasses.replace(self._whole, cost=self.cost.scaled(_FIRST + _SECOND))
 
     @property
     def _second(self) -> HistogramNoise:
@@ -79,23 +89,26 @@ class CliffChoice(ClipChoice):
             noise: the randomness.
         """
         whole = super().draw(people, noise)
-        first = HistogramNoise(self.cost).blurred(whole, self._first.cost, noise)
-        cells = self._cells(first)
-        second = whole if cells is None else self._second.add(people[..., cells], noise)
+        both = HistogramNoise(self.cost).blurred(whole, self._both.cost, noise)
+        first = HistogramNoise(self._both.cost).blurred(both, self._first.cost, noise)
+        octaves, cells = self._next(first)
+        if octaves is None:
+            second = self._second.add(people[..., cells], noise)
+        else:
+            second = whole if octaves is self._whole else both
         return np.concatenate([first, second], axis=-1)
 
-    def _split(self, noisy: np.ndarray) -> tuple[np.ndarray, np.ndarray, slice | None]:
-        """Return both histograms, and the buckets of the second one if they are those of an
-        octave."""
+    def _split(self, noisy: np.ndarray) -> tuple[np.ndarray, np.ndarray, ClipChoice | None, slice]:
+        """Return both histograms, and what `_next` says of the second one."""
         first = noisy[..., : len(self.starts)]
-        return first, noisy[..., len(self.starts) :], self._cells(first)
+        return first, noisy[..., len(self.starts) :], *self._next(first)
 
-    def _cells(self, first: np.ndarray) -> slice | None:
-        """Return the buckets of the octave in which people end sharply; None: they do not."""
+    def _next(self, first: np.ndarray) -> tuple[ClipChoice | None, slice]:
+        """Return how the second histogram is read, of octaves, or None and which clips it is of."""
         octaves = self._first
         top = int(octaves.highest(first).max())
         if not 0 <= top < len(self.places):
-            return None
+            return self._whole, slice(0)
         seen = first[0].max(axis=0)
         distance = np.arange(len(seen)) - top
         chances = _DOUBT * np.maximum(0.5 ** np.maximum(distance, 1), 1 / len(seen))
@@ -103,18 +116,21 @@ class CliffChoice(ClipChoice):
         thin = seen[top] < _ENOUGH * HistogramNoise(octaves.cost).scale or (
             top > 0 and seen[top] < seen[top - 1] / _FALL
         )
-        return None if above or thin else slice(self.starts[top], self.starts[top + 1])
+        if above or thin:
+            return self._whole, slice(0)
+        cells = slice(self.starts[top], self.starts[top + 1])
+        return (self._both if cells.stop - cells.start == 1 else None), cells
 
     def left(self, noisy: np.ndarray) -> Budget | None:
         """Return what the two histograms left of their cost; None: nothing."""
-        return None if self._split(noisy)[2] is None else self.cost.scaled(_LEFT)
+        return None if self._split(noisy)[2] is self._whole else self.cost.scaled(_LEFT)
 
     def histograms(self, noisy: np.ndarray) -> list[tuple[Budget, tuple[int, ...], np.ndarray]]:
         """Return what each histogram cost, where its buckets end, and what was drawn."""
-        first, second, cells = self._split(noisy)
+        first, second, octaves, cells = self._split(noisy)
         before = self._first.histograms(first)
-        if cells is None:
-            return [*before, *super().histograms(second)]
+        if octaves is not None:
+            return [*before, *octaves.histograms(second)]
         return [*before, (self._second.budget, self.thresholds[cells], second)]
 
     def _end(self, second: np.ndarray, cells: slice) -> tuple[int, bool]:
@@ -133,9 +149,9 @@ class CliffChoice(ClipChoice):
 
     def clips(self, noisy: np.ndarray, scale: float, partitions: float = 1.0) -> np.ndarray:
         """Return the index of the clip in `thresholds`; -1 where nobody is shown."""
-        _, second, cells = self._split(noisy)
-        if cells is None:
-            return super().clips(second, scale, partitions)
+        _, second, octaves, cells = self._split(noisy)
+        if octaves is not None:
+            return octaves.clips(second, scale, partitions)
         return np.array([self._end(second, cells)[0]])
 
     def best_clip(
@@ -147,9 +163,9 @@ class CliffChoice(ClipChoice):
         of an octave below. It is not C if the people whom the second histogram shows above it, be
         they noise, would lose more than the noise of the octave's end is above that of C.
         """
-        first, second, cells = self._split(noisy)
-        if cells is None:
-            return super().best_clip(second, noise, partitions, weight)
+        first, second, octaves, cells = self._split(noisy)
+        if octaves is not None:
+            return octaves.best_clip(second, noise, partitions, weight)
         end, is_seen = self._end(second, cells)
         if not is_seen:
             return self._first.best_clip(first, noise, partitions, weight)
@@ -176,9 +192,9 @@ class CliffChoice(ClipChoice):
         octaves above. Those between it and the end of its octave are hidden by the noise of the
         second histogram, and taken to be nobody.
         """
-        first, second, cells = self._split(noisy)
-        if cells is None:
-            return super().losses(second, clips, partitions, squared)
+        first, second, octaves, cells = self._split(noisy)
+        if octaves is not None:
+            return octaves.losses(second, clips, partitions, squared)
         end, _ = self._end(second, cells)
         ended = self._ended(end, cells) if clips[0] == end else self._first
         return ended.losses(first, clips, partitions, squared)
