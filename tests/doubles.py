@@ -52,11 +52,6 @@ class Asked(ZeroNoise):
         """The rates of the Laplace noise."""
         return [rate for kind, rate, _ in self.asked if kind == "laplace"]
 
-    @property
-    def variances(self):
-        """The variances of the Gaussian noise."""
-        return [variance for kind, variance, _ in self.asked if kind == "gaussian"]
-
     def geometric(self, rate, size):
         """Return zeros."""
         self.asked.append(("geometric", rate, size))

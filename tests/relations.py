@@ -23,6 +23,7 @@ from beam_dp.mechanisms.profiles.packed import by_threshold
 from beam_dp.mechanisms.profiles.packed.packed_rows import MostFrequent, PackedRows
 from beam_dp.mechanisms.profiles.packed.packed_values import PackedValues
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, Measure
+from beam_dp.mechanisms.summaries.owner_lines import Lines
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.removal_loss import measures_of
@@ -112,13 +113,13 @@ def counts(rows: Rows) -> collections.Counter[str]:
     return collections.Counter(str(row.item) for row in rows if row.item is not None)
 
 
-def coded(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the rows that have an item as columns: people, items and 1 each."""
+def coded(rows: Rows) -> Lines:
+    """Return the rows that have an item as lines of one owner and one row each."""
     kept = [row for row in rows if row.item is not None]
     names = sorted({str(row.item) for row in kept})
     items = [names.index(str(row.item)) for row in kept]
     people = np.array([-1 if row.person is None else row.person for row in kept], np.int64)
-    return people, np.array(items, np.int64), np.ones(len(kept), np.int64)
+    return Lines(people[None], np.array(items, np.int64), np.ones(len(kept), np.int64))
 
 
 def levels_of_sums(people: Sequence[Sequence[float]]) -> Iterable[float]:
@@ -183,7 +184,7 @@ def ranked(rows: Rows, k: int, sign: int) -> Sequence[float | Fraction]:
 
 def covered(rows: Rows) -> Sequence[float | Fraction]:
     kept = [row for row in rows if row.item is not None]
-    return by_threshold.profile(PackedValues(roles(kept), coded(kept)[1]), REMOVALS)
+    return by_threshold.profile(PackedValues(roles(kept), coded(kept).items), REMOVALS)
 
 
 def frequent(rows: Rows) -> Sequence[float | Fraction]:
@@ -202,17 +203,17 @@ ONE_OWNER = {
     "distinct": Statistic(
         dp.DistinctCount("item", search=dp.AboveThreshold),
         lambda rows: len(counts(rows)),
-        lambda rows: by_threshold.profile(PackedValues(coded(rows)[0][None], coded(rows)[1]), REMOVALS),
+        lambda rows: by_threshold.profile(PackedValues(*coded(rows)[:2]), REMOVALS),
     ),
     "frequency": Statistic(
         dp.MaxFrequency("item", search=dp.AboveThreshold),
         lambda rows: max(counts(rows).values(), default=0),
-        lambda rows: frequency.max_profile(*coded(rows), REMOVALS),
+        lambda rows: frequency.max_profile(coded(rows), REMOVALS),
     ),
     "squares": Statistic(
         dp.SumOfSquares("item"),
         lambda rows: sum(count**2 for count in counts(rows).values()),
-        lambda rows: frequency.squares_profile(*coded(rows), REMOVALS),
+        lambda rows: frequency.squares_profile(coded(rows), REMOVALS),
     ),
     "custom": Statistic(
         dp.CustomProfile(

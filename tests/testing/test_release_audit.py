@@ -346,6 +346,9 @@ MUTANTS = {
     "a cost counted once for two draws": (
         sums, "clipped_sum", _choice_not_taken_from_the_noise, ALONE | {"metrics": [dp.Count()]}
     ),
+    "a cost counted once for two Gaussian draws": (
+        sums, "clipped_sum", _choice_not_taken_from_the_noise, PLAIN | {"budget": dp.Budget.zcdp(1)}
+    ),
     "a query whose failing rows drop others": (
         row_queries._Engine, "_halves", _failing_rows_drop_others, QUERIED
     ),

@@ -12,29 +12,14 @@ from hypothesis import strategies as st
 
 from beam_dp.mechanisms.sensitivity.monotone import Monotone
 from beam_dp.testing import check_interlacing, check_monotone, check_profile, profiles
+from tests.mechanisms.sensitivity.test_monotone import distinct, max_frequency, rows, total
 
 FEW = [(1, 2), (2,), (), (3, 3, 1), (5, 2), (1,)]
 MANY = [(i % 7, i * i % 11) for i in range(40)]
 
 
-def rows(people):
-    return [row for person in people for row in person]
-
-
-def total(people):
-    return sum(rows(people))
-
-
 def largest(people):
     return max(rows(people), default=0)
-
-
-def distinct(people):
-    return len(set(rows(people)))
-
-
-def max_frequency(people):
-    return max(Counter(rows(people)).values(), default=0)
 
 
 def mean(people):

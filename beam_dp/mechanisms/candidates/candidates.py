@@ -151,9 +151,9 @@ class Candidates(abc.ABC):
         """The number of candidates, which may exceed 2^63."""
 
     @property
-    @abc.abstractmethod
     def gap(self) -> Fraction:
-        """The least distance of two neighbours, about; 0 for a single candidate."""
+        """The least distance of two neighbours, about; 0 for a single one, and on default grids."""
+        return Fraction(0)
 
     @abc.abstractmethod
     def mirrored(self) -> "Candidates":
@@ -381,11 +381,6 @@ class RoundedGrid(Candidates):
     def size(self) -> int:
         """The number of values."""
         return self._place(self.top) + 1
-
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours."""
-        return Fraction(1, self.divisor)
 
     def mirrored(self) -> "RoundedGrid":
         """Return the values with the opposite sign, in rising order."""

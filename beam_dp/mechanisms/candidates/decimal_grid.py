@@ -202,11 +202,6 @@ class FinerGrid(Candidates):
         """The number of indexes."""
         return _PARTS * len(self.grid.floors)
 
-    @property
-    def gap(self) -> Fraction:
-        """The least distance of two neighbours."""
-        return Fraction(10) ** self.grid.low
-
     def mirrored(self) -> "FinerGrid":
         """Return the values with the opposite sign, in rising order."""
         return FinerGrid(self.grid.mirrored())

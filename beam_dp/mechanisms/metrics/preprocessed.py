@@ -360,7 +360,8 @@ class PreprocessedRelease(Release):
             self.metric.statistic, sensitivity, empty, resolution, trim
         )
         # Each person's number is rounded alone, so that one person still moves g by at most Delta.
-        steps = groups.noisy(statistic, numbers >> coarse, offsets, self.noise_cost, noise)
+        exact = statistic.values(numbers >> coarse, offsets)
+        steps = AdditiveNoise(self.noise_cost).add(exact, sensitivity, noise)
         step = self.metric.exact_unit**self._power / steps_per_unit
         if steps.dtype == object:  # beyond the range of floats, where `empty` is far from the data
             return np.array([float(number * step) for number in steps.tolist()])

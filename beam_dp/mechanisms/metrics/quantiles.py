@@ -289,7 +289,7 @@ class RowClips:
         """
         if self.histogram is None:
             return RowClip(self.clips[0], _NOTHING)
-        choice, drawn = self._drawn(self.histogram, rows, noise)
+        choice, drawn = self._drawn(rows, noise)
         [index] = choice.clips(drawn, error / _BOUND).tolist()
         if index < 0:
             return RowClip(self.clips[0], None)
@@ -303,19 +303,16 @@ class RowClips:
             wanted: how many rows; public.
             noise: the randomness.
         """
-        if self.histogram is None:
-            return self.clips[0]
-        choice, drawn = self._drawn(self.histogram, rows, noise)
+        choice, drawn = self._drawn(rows, noise)
         shown = int(choice.highest(drawn)[0, 0]) + 1
         people = np.maximum(drawn[0, 0, :shown], 0)
         means = even_spread(self.clips).means[0, :shown]
         clips = [c for c in self.clips[:shown] if people @ np.minimum(means, c) >= wanted]
         return min([*clips, self.clips[max(0, min(shown, len(self.clips)) - 1)]])
 
-    def _drawn(
-        self, histogram: Budget, rows: np.ndarray, noise: Noise
-    ) -> tuple[ClipChoice, np.ndarray]:
-        choice = ClipChoice(histogram, self.clips, anchored=True)
+    def _drawn(self, rows: np.ndarray, noise: Noise) -> tuple[ClipChoice, np.ndarray]:
+        assert self.histogram is not None
+        choice = ClipChoice(self.histogram, self.clips, anchored=True)
         buckets = np.searchsorted(np.array(self.clips), rows)
         people = np.bincount(buckets, minlength=choice.buckets).reshape(1, 1, -1)
         return choice, choice.draw(people, noise)

@@ -140,11 +140,6 @@ class FirstVotes:
         wanted = [votes.measure == measure for measure in range(2 + len(self.centres))]
         return [(votes.bucket[lines], votes.people[lines]) for lines in wanted]
 
-    def people_per_step(self, votes: Summary) -> np.ndarray:
-        """Return how many people stand on each step of the ladder."""
-        buckets, people = self.counted(votes)[0]
-        return np.bincount(buckets, people, len(self.edges) + 1).astype(np.int64)
-
 
 def votes_of(program: Program) -> FirstVotes:
     """Return what is counted for the choices."""
@@ -166,7 +161,7 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Adaptive:
         noise: the randomness.
     """
     votes, request = votes_of(program), program.request
-    _, *counted, found = votes.counted(summary)
+    (steps, people), *counted, found = votes.counted(summary)
     pairs = zip(votes.centres, counted, strict=True)
     centres = tuple(centre.choose(*each, noise) for centre, each in pairs)
     cap = None
@@ -179,7 +174,8 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Adaptive:
     if not request.searches:
         return Adaptive(None, centres, cap=cap)
     choice = ClipChoice(request.search_cost, request.ladder)
-    noisy = choice.draw(votes.people_per_step(summary)[None, None], noise)
+    standing = np.bincount(steps, people, choice.buckets).astype(np.int64)
+    noisy = choice.draw(standing[None, None], noise)
     noises = [noise_at(request, bound) for bound in request.ladder]
     bound = partition_bound.choose(choice, noisy, noises, request.partitions)
     return Adaptive(bound, centres, cap=cap)

@@ -1,8 +1,8 @@
-"""Release g of many databases at once, as integers on a public grid, with noise.
+"""g of many databases at once, as integers on a public grid.
 
 `PreprocessedStatistic` computes g in whole steps of a grid that parameters fix, without any
 rounding that depends on the data; one person moves g by at most Delta steps, exactly (see `windows`
-for rounding down). Integer noise for that sensitivity is added. The size of a step only scales the
+for rounding down), for which `Preprocessed` adds integer noise. The size of a step only scales the
 result.
 
 The values of all databases (groups) follow each other, in whole units; group i is
@@ -15,9 +15,6 @@ from fractions import Fraction
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
-from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.preprocessing.variances import Spread, least
 from beam_dp.mechanisms.preprocessing.windows import Windows, settled
@@ -67,27 +64,3 @@ class PreprocessedStatistic:
         room = 4 * (size + 1) * delta, 4 * self.empty
         windows = Windows.of(self.statistic, values, self.resolution, self.trim, *room)
         return settled(windows, delta, self.empty)
-
-
-def noisy(
-    statistic: PreprocessedStatistic,
-    units: np.ndarray,
-    offsets: np.ndarray,
-    budget: Budget,
-    noise: Noise | None = None,
-) -> np.ndarray:
-    """Return g of each group plus integer noise, in steps.
-
-    Each group costs `budget`: discrete Laplace noise of rate epsilon / Delta is epsilon-DP,
-    discrete Gaussian noise of variance Delta^2 / (2 rho) is rho-zCDP, when one person is added to
-    the group or removed from it.
-
-    Args:
-        statistic: what is released.
-        units: as for `PreprocessedStatistic.values`.
-        offsets: as for `PreprocessedStatistic.values`.
-        budget: what each group costs.
-        noise: the randomness; the system's by default.
-    """
-    exact = statistic.values(units, offsets)
-    return AdditiveNoise(budget).add(exact, statistic.sensitivity, noise or Noise())

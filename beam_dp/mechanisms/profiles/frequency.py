@@ -32,56 +32,39 @@ import numpy as np
 
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.profiles.packed.packed_rows import alike
+from beam_dp.mechanisms.summaries.owner_lines import Lines
 
 
-def max_profile(
-    people: np.ndarray, items: np.ndarray, counts: np.ndarray, removals: int
-) -> list[int]:
+def max_profile(lines: Lines, removals: int) -> list[int]:
     """Return B[0..removals] for how often the most frequent item occurs.
 
     Edge cases: 0 without rows.
-
-    Args:
-        people: per line a code.
-        items: per line a code.
-        counts: per line how many rows, at least 1.
-        removals: how many people are removed at most.
     """
-    removed, left = _left(people, items, counts, removals)
+    removed, left = _left(lines, removals)
     most = np.zeros(removals + 1, left.dtype)
     np.maximum.at(most, removed, left)
     levels: list[int] = most.tolist()
     return levels
 
 
-def squares_profile(
-    people: np.ndarray, items: np.ndarray, counts: np.ndarray, removals: int
-) -> list[int]:
+def squares_profile(lines: Lines, removals: int) -> list[int]:
     """Return B[0..removals] for the sum of squares, with k people removed for each item apart.
 
     B[0] is exact; B[k] is at most the exact profile and interlaces.
 
     Edge cases: 0 without rows.
-
-    Args:
-        people: per line a code.
-        items: per line a code.
-        counts: per line how many rows, at least 1.
-        removals: how many people are removed at most.
     """
-    removed, left = _left(people, items, counts, removals)
+    removed, left = _left(lines, removals)
     sums = integers.sums_at(removed, integers.product(left, left), removals + 1)
     levels: list[int] = sums.tolist()
     return levels
 
 
-def _left(
-    people: np.ndarray, items: np.ndarray, counts: np.ndarray, removals: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _left(lines: Lines, removals: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (k, b_v[k]) for every item v and 0 <= k <= removals, n_v; beyond n_v it is 0."""
-    codes = np.unique(items, return_inverse=True)[1]
-    rows, pairs = alike(codes, people[:, None])
-    item, owned = codes[rows], integers.sums_at(pairs, counts, len(rows))
+    codes = np.unique(lines.items, return_inverse=True)[1]
+    rows, pairs = alike(codes, lines.people[:, None])
+    item, owned = codes[rows], integers.sums_at(pairs, lines.counts, len(rows))
     owned = owned[np.lexsort((-owned, item))]
     starts = np.flatnonzero(np.diff(item, prepend=-1))
     sizes, totals = np.diff(starts, append=len(item)), integers.segment_sums(owned, starts)

@@ -144,14 +144,14 @@ class MostFrequentItem(PackedProfiler):
     def _levels(self, lines: Lines) -> Sequence[Number]:
         if self.relation.others:
             return super()._levels(lines)
-        return frequency.max_profile(lines.people, lines.items, lines.counts, self.removals)
+        return frequency.max_profile(lines, self.removals)
 
 
 class SquaresByItem(OwnerProfiler):
     """The sum over items of their squared numbers of rows, relaxed for each item alone."""
 
     def _levels(self, lines: Lines) -> Sequence[Number]:
-        return frequency.squares_profile(lines.people, lines.items, lines.counts, self.removals)
+        return frequency.squares_profile(lines, self.removals)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -39,7 +39,7 @@ from beam_dp.testing.losses.search_laws import Law
 ROUNDING = Fraction(1, 10**9)
 """How far the logarithm of a probability in floats may be off; they are right to 1e-12."""
 ORDERS = (1.1, 1.5, 2, 4, 8, 16, 64, 256, 1024)
-POSSIBLE, LEAST = 1e-9, 1e-200
+LEAST = 1e-200
 LAPLACE, GAUSS = "Laplace", "Gauss"
 MARK = 1 << 200
 """Above any number: what is drawn carries a mark until it is known which number it was added to."""
@@ -473,18 +473,10 @@ def weigh_search(x: Call, y: Call) -> Cost:
     return Cost(pure, Fraction(rho), rounded=1, **beside)
 
 
-def _of_candidates(call: Call) -> Law:
-    return search_laws.law_of(call.owner, call.given["profile"], call.given["candidates"])
-
-
 def _of_thresholds(call: Call) -> Law:
     extension, top, usual = (call.given[name] for name in ("extension", "top", "usual"))
     of_top = top if usual is None else usual
     return search_laws.law_of_thresholds(call.owner, extension, top, of_top)
-
-
-def _of_node(call: Call) -> Law:
-    return search_laws.law_of_node(call.owner, call.given["node"], call.given["candidates"])
 
 
 def _place(call: Call, stop: Stop | None) -> int | None:
@@ -505,7 +497,9 @@ def _searched(owner: type) -> Kind:
         "choose",
         weigh_search,
         lambda call: (call.owner, call.given["candidates"]),
-        _of_candidates,
+        lambda call: search_laws.law_of(
+            call.owner, call.given["profile"], call.given["candidates"]
+        ),
         lambda call, value: call.given["candidates"].index(value),
         lambda call, index: call.given["candidates"][index],
     )
@@ -569,7 +563,9 @@ KINDS = [
         "choose_at",
         weigh_search,
         lambda call: (call.owner, call.given["candidates"], call.given["node"].first),
-        _of_node,
+        lambda call: search_laws.law_of_node(
+            call.owner, call.given["node"], call.given["candidates"]
+        ),
         lambda _, answer: answer.candidate,
         lambda call, index: Answer() if index is None else Answer(index, call.owner.usual_error),
     ),

@@ -18,7 +18,7 @@ import contextlib
 import decimal
 import math
 from fractions import Fraction
-from typing import Any, SupportsFloat
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -76,15 +76,10 @@ def value_to_units(value: Any, unit: Fraction) -> int | None:
             return _LARGEST if number > 0 else -_LARGEST
         return _clamp(round(number / unit))
     if ids.is_float(value):
-        double = _to_double(value)
+        with np.errstate(over="ignore", under="ignore"):  # beyond the range it is infinite
+            double = float(value)
         return None if math.isnan(double) else int(_from_floats(np.array([double]), unit)[0])
     return _from_decimal(value, unit) if type(value) is decimal.Decimal else None
-
-
-def _to_double(value: SupportsFloat) -> float:
-    """Return a float of any width as a double; floats beyond the range of doubles are infinite."""
-    with np.errstate(over="ignore", under="ignore"):
-        return float(value)
 
 
 def _from_decimal(value: decimal.Decimal, unit: Fraction) -> int | None:

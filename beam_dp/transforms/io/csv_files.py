@@ -1,5 +1,6 @@
 """CSV files: every cell as text, number columns by one strict grammar."""
 
+import codecs
 import contextlib
 import csv
 import dataclasses
@@ -12,11 +13,10 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.types as pt
 from pyarrow import csv as arrow_csv
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.columns import ids, plain_values, written_forms
+from beam_dp.transforms.columns import plain_values, written_forms
 from beam_dp.transforms.io import open_files, records, table_files
 from beam_dp.transforms.io.file_format import (
     DELIMITERS,
@@ -32,9 +32,6 @@ SLICE = 131_072
 NUMBER_LIMIT = 1_000
 # A cell may be of no number; with a digit, it is one in another form. Spreadsheets write #DIV/0!.
 _DIGIT = r"^[^#]*\p{Nd}"
-_TEXT = pa.large_string()
-# Such text is no formula, and stands without quotes between all delimiters.
-_UNQUOTED = r'^[\pL\pN_][^",;|\t\r\n]*$'
 _OTHER_CELLS = "more or fewer cells than the header"
 _SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
 _NO_HEADER = "none of the wanted columns in its first line, which must be a header"
@@ -153,36 +150,9 @@ class Csv(Format):
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a header, and lines as RFC 4180 says: CRLF, quotes where needed, in UTF-8."""
-        header = self.delimiter.join(_quoted(name, self.delimiter) for name in table.column_names)
-        file.write((header or '""').encode() + b"\r\n")  # a blank line would be no row
-        for batch in table.to_batches(table_files.LINES):
-            cells = [_written(column, self.delimiter).cast(_TEXT) for column in batch.columns]
-            between = pa.scalar(self.delimiter, _TEXT)
-            lines = pc.binary_join_element_wise(*cells, between, null_handling="replace")
-            shown = (line or '""' for line in lines.to_pylist())
-            file.write("\r\n".join([*shown, ""]).encode())
-
-
-def _written(column: pa.Array, delimiter: str) -> pa.Array:
-    """Return cells as they stand in a file: `table_files.text` of each, quoted where needed."""
-    if pt.is_integer(column.type):
-        return column.cast(pa.string())
-    if pt.is_float64(column.type):
-        return table_files.float_texts(column)
-    if not ids.is_text(column.type):
-        words = map(table_files.text, column.to_pylist())
-        return pa.array((_quoted(each, delimiter) for each in words), _TEXT)
-    column = column.cast(_TEXT)
-    other = pc.invert(pc.match_substring_regex(column, _UNQUOTED).fill_null(True))
-    words = map(table_files.text, column.filter(other).to_pylist())
-    quoted = pa.array((_quoted(each, delimiter) for each in words), _TEXT)
-    return pc.replace_with_mask(column, other, quoted)
-
-
-def _quoted(words: str, delimiter: str) -> str:
-    """Return a cell, in quotes where these, the delimiter or a line end are in it."""
-    needed = any(mark in words for mark in (delimiter, '"', "\r", "\n"))
-    return f'"{words.replace(chr(34), chr(34) * 2)}"' if needed else words
+        writer = csv.writer(codecs.getwriter(UTF_8)(file), delimiter=self.delimiter)
+        writer.writerow(table.column_names)
+        writer.writerows(table_files.lines(table, table_files.text))
 
 
 class _Header(NamedTuple):

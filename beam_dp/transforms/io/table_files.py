@@ -8,20 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 Cells = tuple[Any, ...]
 
 # A spreadsheet takes a cell that begins so for a formula, or for several cells. A text that
 # has quotes in front of such a start gets one more from `text`, so that texts stay different.
 _FORMULA = re.compile(r"'*(?:[\t\r\n]|\s*[=+\-@＝＋－＠])")
-# What Arrow writes of numbers below 1e-4, and what `repr` does: 1e-07 for 1e-7, 2.5e-05 for 0.000025.
-_SMALL = [
-    (r"e-(\d)$", r"e-0\1"),
-    (r"^(-?)0\.0000([1-9])(\d*)$", r"\1\2.\3e-05"),
-    (r"^(-?)0\.00000([1-9])(\d*)$", r"\1\2.\3e-06"),
-    (r"\.e", "e"),
-]
 LARGEST = 2**63 - 1
 LINES = 1 << 13
 
@@ -57,25 +49,6 @@ def text(cell: Any) -> str:
             return "'" + words if _FORMULA.match(words) else words
         case other:
             return str(other)
-
-
-def float_texts(column: pa.DoubleArray) -> pa.Array:
-    """Return floats as `text` writes each.
-
-    From 1e-4 to 1e10 Arrow writes the same, but whole numbers without ".0". Others it writes with
-    the same digits and other exponents.
-    """
-    numbers = column.to_numpy(zero_copy_only=False)
-    size, words = np.abs(numbers), column.cast(pa.string())
-    whole = (np.trunc(numbers) == numbers) & (size < 1e10)
-    words = pc.binary_join_element_wise(words, pc.if_else(whole, ".0", ""), "")
-    small, large = (size > 0) & (size < 1e-4), (size >= 1e10) & (size < np.inf)
-    texts = words.filter(small)
-    for pattern, written in _SMALL:
-        texts = pc.replace_substring_regex(texts, pattern, written)
-    words = pc.replace_with_mask(words, small, texts)
-    texts = pa.array(map(repr, numbers[large].tolist()), pa.string())
-    return pc.replace_with_mask(words, large, texts)
 
 
 def unquoted(cell: Any) -> Any:

@@ -687,14 +687,6 @@ def test_numbers_of_all_partitions_may_be_one_draw(monkeypatch, budget) -> None:
         several.add([np.zeros(2, np.int64)] * 2, [2, 5], Noise())
 
 
-def noise_of_smaller_clips(self, totals, clips, noise):
-    """Draw noise for clips that are one too small."""
-    return ADD(self, totals, [max(each - 1, 1) for each in clips], noise)
-
-
-ADD = JointNoise.add
-
-
 @pytest.mark.parametrize(("numbers", "share"), [([5] * 2000, "7/10"), ([5] * 9, "6/10")])
 def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
     # Of one partition: 5 is a round number, at which people end if they are many.

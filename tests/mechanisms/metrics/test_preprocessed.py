@@ -1,9 +1,13 @@
 """A statistic for preprocessing is the same as `Preprocessed`, without options that do nothing."""
 
+from fractions import Fraction
+
+import numpy as np
 import pytest
 
 import beam_dp as dp
-from beam_dp.mechanisms.metrics.preprocessed import preprocessed
+from beam_dp.mechanisms.metrics.preprocessed import grid, preprocessed
+from tests.doubles import Asked, compile_program
 
 SAME = {
     "mean": (dp.Mean("x"), "mean", "mean"),
@@ -32,3 +36,17 @@ def test_wrong_options_are_refused() -> None:
         dp.Preprocessed("x", "variance", empty=1)
     with pytest.raises(ValueError, match="of must be one of mean, median"):
         dp.Preprocessed("x", "mode")
+
+
+@pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(7), Fraction(10**9)])
+def test_the_noise_has_the_scale_of_what_a_person_moves(delta: Fraction) -> None:
+    metric, noise = dp.Preprocessed("x", "mean", sensitivity=delta), Asked()
+    [step] = compile_program([metric], dp.Budget(1), 1).steps
+    coarse, resolution = grid(delta, 1)
+    nobody, far = (
+        step.release._noisy(np.array(numbers, np.int64), np.array([0, len(numbers)]), delta, noise)
+        for numbers in ([], [10**15])
+    )
+    unit = metric.exact_unit * Fraction(1 << coarse, resolution)
+    moved = round(Fraction(far[0] - nobody[0]) / unit)
+    assert 1 - Fraction(1, 10**4) <= moved * noise.rates[-1] <= 1

@@ -6,9 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.preprocessing import variances, windows
-from beam_dp.mechanisms.preprocessing.groups import PreprocessedStatistic, noisy
+from beam_dp.mechanisms.preprocessing.groups import PreprocessedStatistic
 from tests.mechanisms.preprocessing import brute
 from tests.sizes import tries as sized
 
@@ -184,15 +183,3 @@ def test_a_delta_near_2_to_the_63_wraps_nowhere() -> None:
         np.array([0, 2**40, 2**41]), np.array([0, 3])
     )
     assert int(huge[0]) >= 0
-
-
-def test_noise_of_a_release_has_the_scale_of_delta():
-    # b = 2: P(X = 0) = tanh(1 / (2 b)) = 0.245; 2000 draws: 2 exp(-2 * 2000 * 0.085^2) = 6e-13.
-    statistic = PreprocessedStatistic("mean", 2)
-    given = np.ones(2000, np.int64), np.arange(2001)
-    drawn = noisy(statistic, *given, Budget(1.0))
-    assert abs((drawn == 1).mean() - math.tanh(1 / 4)) < 0.085
-    # Variance 2^2 / (2 * 0.5) = 4: P(X = 0) is 1 / sum_k e^(-k^2 / 8).
-    gaussian = noisy(statistic, *given, Budget.zcdp(0.5))
-    chance = 1 / sum(math.exp(-k * k / 8) for k in range(-60, 61))
-    assert abs((gaussian == 1).mean() - chance) < 0.085

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.profiles import frequency
+from beam_dp.mechanisms.summaries.owner_lines import Lines
 
 
 def table(people, items, counts) -> np.ndarray:
@@ -45,7 +46,11 @@ def test_one_item_is_exact():
     for _ in range(30):
         people, items, counts = lines(random)
         data = people, items * 0, counts
-        assert frequency.max_profile(*data, 4) == brute(table(*data), most, 4)
+        assert frequency.max_profile(lines_of(*data), 4) == brute(table(*data), most, 4)
+
+
+def lines_of(people, items, counts) -> Lines:
+    return Lines(people[None], items, counts)
 
 
 def interlaces(larger: list[int], smaller: list[int]) -> bool:
@@ -61,8 +66,8 @@ def test_one_person_more_interlaces(profile):
     for _ in range(4_000):
         people, items, counts = lines(random)
         kept = people != random.choice(people)
-        smaller = profile(people[kept], items[kept], counts[kept], 5)
-        assert interlaces(profile(people, items, counts, 5), smaller)
+        smaller = profile(lines_of(people[kept], items[kept], counts[kept]), 5)
+        assert interlaces(profile(lines_of(people, items, counts), 5), smaller)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +78,7 @@ def test_relaxed_by_items_they_are_below_the_exact_profile(profile, statistic):
     random = np.random.default_rng(5)
     for _ in range(50):
         data = lines(random)
-        found, exact = profile(*data, 7), brute(table(*data), statistic, 7)
+        found, exact = profile(lines_of(*data), 7), brute(table(*data), statistic, 7)
         assert found[0] == exact[0] and all(a <= b for a, b in zip(found, exact, strict=True))
         columns = -np.sort(-table(*data), axis=0)
         assert found == [statistic(columns[k:]) for k in range(8)]
@@ -82,11 +87,11 @@ def test_relaxed_by_items_they_are_below_the_exact_profile(profile, statistic):
 def test_squares_beyond_int64_are_exact():
     people, items = np.array([0, 1, 2]), np.array([5, 5, 6])
     counts = np.array([2**40 + 1, 3, 2**39])
-    found = frequency.squares_profile(people, items, counts, 2)
+    found = frequency.squares_profile(lines_of(people, items, counts), 2)
     assert found == [(2**40 + 4) ** 2 + 2**78, 9, 0]
 
 
 def test_no_rows():
-    empty = np.empty(0, np.int64)
-    assert frequency.max_profile(empty, empty, empty, 2) == [0, 0, 0]
-    assert frequency.squares_profile(empty, empty, empty, 2) == [0, 0, 0]
+    nothing = lines_of(*[np.empty(0, np.int64)] * 3)
+    assert frequency.max_profile(nothing, 2) == [0, 0, 0]
+    assert frequency.squares_profile(nothing, 2) == [0, 0, 0]

@@ -9,14 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from beam_dp.mechanisms.sensitivity import down_sensitivity
-
-
-def distinct(people):
-    return len(set(itertools.chain.from_iterable(people)))
-
-
-def total(people):
-    return sum(map(sum, people))
+from tests.mechanisms.sensitivity.test_monotone import distinct, total
 
 
 def defined(f, people, k):

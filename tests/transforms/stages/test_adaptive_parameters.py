@@ -383,9 +383,8 @@ def reduced_of(
     for each in (summary.take(summary.measure == index) for index in range(2)):
         columns = each.partition[0], each.people, each.total
         weights.append([*zip(*map(np.ndarray.tolist, columns), strict=True)])
-    counted, asked = wire.unpack(votes), adaptive.votes_of(RANKED)
-    steps, found = asked.people_per_step(counted), asked.counted(counted)[-1]
-    return lines, [steps.tolist(), [column.tolist() for column in found]], weights
+    counted = adaptive.votes_of(RANKED).counted(wire.unpack(votes))
+    return lines, [[column.tolist() for column in each] for each in counted], weights
 
 
 @pytest.mark.parametrize("bounds", [(6,), (6, 2), (6, None, 4), (6, 1, 3)])
@@ -409,9 +408,8 @@ def test_votes_and_weights_are_those_of_the_people_however_the_rows_are_cut(
     most = bounder.bounds.max_partitions or 6
     kept = [min(len(own), most) for own in reaches.values()]
     ([votes, caps], [of_one, weights]), _ = found[0]
-    steps = np.searchsorted(RANKED.request.ladder, kept)
-    assert votes == np.bincount(steps, minlength=len(RANKED.request.ladder) + 1).tolist()
-    assert caps == [column.tolist() for column in np.unique(kept, return_counts=True)]
+    for counted, seen in ((votes, np.searchsorted(RANKED.request.ladder, kept)), (caps, kept)):
+        assert counted == [column.tolist() for column in np.unique(seen, return_counts=True)]
     # Where one partition of each person counts, it has all of their weight.
     assert sum(people for _, people, _ in of_one) == len(kept)
     assert all(total == people << 20 for _, people, total in of_one)

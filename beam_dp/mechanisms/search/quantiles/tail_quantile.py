@@ -348,14 +348,12 @@ class TailSearch(Paid):
         levels = self._few(candidates)
         return levels.more <= levels.floors[0]
 
-    def rank_error(self, candidates: Candidates, behind: int = 0) -> int:
+    def rank_error(self, candidates: Candidates) -> int:
         """Return how far the rank is off in 95% of draws, in people, by measurement.
 
-        Args:
-            candidates: the public outputs.
-            behind: B, how many people are behind the answer.
+        That is where nobody is behind the answer.
         """
-        return self._error(self._few(candidates), 0, behind * self.resolution)
+        return self._error(self._few(candidates), 0, 0)
 
     def choose_at(self, node: Node, candidates: Candidates, noise: Noise) -> Answer:
         """Return one candidate of a node, or none: a private draw."""

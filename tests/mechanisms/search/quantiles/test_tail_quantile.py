@@ -157,13 +157,14 @@ def test_the_floor_and_the_stated_error():
     search = TailSearch(Budget(1), false_stop=1e-3)
     rate = 0.95  # a twentieth is for the first scan
     assert search.floor(GRID) == math.ceil(math.log(190_000 / (2 * 0.99e-3)) / rate) == 20
-    assert search.rank_error(GRID) == search.rank_error(GRID, 10**6) == 20
+    assert search.rank_error(GRID) == 20
     assert TailSearch(Budget(1), rank=100).rank_error(GRID) == 6
     assert TailSearch(Budget(Fraction(1, 5)), rank=100).rank_error(GRID) == 30
     # A tenth of 1,000 people is far above the floor of 20, a tenth of 20 is not.
     tenth = TailSearch(Budget(1), Fraction(1, 10), false_stop=1e-3)
     assert tenth.floor(GRID) == 20
-    assert (tenth.rank_error(GRID, 900), tenth.rank_error(GRID, 18)) == (6, 18)
+    behind = [tenth._error(tenth._few(GRID), 0, n * tenth.resolution) for n in (900, 18)]
+    assert behind == [6, 18]
     # Of candidates on one side of 0 all count.
     ten = Candidates.of(range(1, 11))
     expected = math.log(10 / (2 * 0.99 * FALSE_STOP)) / rate
