@@ -50,8 +50,9 @@ _STEEPEST = 8.0
 """Within a bucket people get fewer at most by this power of a number."""
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
-_WEAK = tuple(0.025 * 2 ** (-1.25 * distance) for distance in range(_UNSEEN - 1))
-"""Chances that noise alone is counted as people, two buckets beyond the top, three, and so on."""
+_WEAK = 0.025
+"""Chance that noise alone is counted as people two buckets beyond the top, for the interval; it is
+less by 2^(-5/4) in each bucket further up, as those above an anchor (`ClipChoice`)."""
 SUMS = 4
 """How many sums over all partitions the loss is shared out by (`ClippingLoss.sums`)."""
 SPREAD = 1.75
@@ -241,9 +242,9 @@ def lost(
     buckets t + d, and r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
     `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r b),
     u_3 = min(n_3 + q, u_2 r b^2), and then u_d = u_(d-1) r b^(d-1), down to `_NOBODY`: people to be
-    expected. How many more there may be is `Losses.beside`. Where n_d is so large that noise alone
-    would be with a chance of `_WEAK` at most, there are n_d at least: evidence too weak for a clip,
-    and strong enough for an interval.
+    expected. How many more there may be is `Losses.beside`. Where noise alone is seldom as large
+    as n_d (`_WEAK`), there are n_d at least: evidence too weak for a clip, strong enough for an
+    interval.
 
     Where nobody is shown on this side, nobody is taken to lose anything.
 
@@ -297,7 +298,8 @@ def _unseen(
         if distance <= 3:
             further = np.maximum(np.minimum(count(distance) + q, further), 0.0)
         people.append(np.where(further < _NOBODY, 0.0, further))
-    for distance, level in enumerate(all_beyond(noise.budget, 1, _WEAK), 2):
+    chances = tuple(_WEAK * 2 ** (-1.25 * further) for further in range(_UNSEEN - 1))
+    for distance, level in enumerate(all_beyond(noise.budget, 1, chances), 2):
         seen = count(distance)
         people[distance - 1] = np.maximum(people[distance - 1], np.where(seen > level, seen, 0.0))
     return people
