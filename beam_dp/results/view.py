@@ -259,7 +259,7 @@ def left_out(record: Mapping[str, Any]) -> str:
     person, period = parameters["person"], parameters.get("period")
     owners = " and ".join([person] if isinstance(person, str) else person)
     by = list(parameters.get("partition") or ())
-    needed = " or ".join(map(plain, [owners, *([period] if period else []), *by]))
+    needed = " or ".join(map(plain, dict.fromkeys(filter(None, [owners, period, *by]))))
     texts = ["rows that cannot be read", f"rows without {needed}"]
     if record.get("job", {}).get("query"):
         texts.append("rows that the query drops")

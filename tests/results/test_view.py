@@ -180,7 +180,8 @@ def test_it_is_printed_rounded_with_its_cost(monkeypatch):
     assert max(map(len, lines[:-1])) <= 60 and lines[-1].startswith("in all: epsilon 1")
 
 
-def test_what_is_left_out_is_said_by_rule():
+@pytest.mark.parametrize(("period", "needed"), [("week", "week or day"), ("day", "day")])
+def test_what_is_left_out_is_said_by_rule(period, needed):
     metrics = [dp.Sum("spent"), dp.DistinctCount("shop"), dp.Count()]
     keys = dp.PublicPartitions([1, 2, 3])
     release = dp.PrivateAggregate(
@@ -189,13 +190,13 @@ def test_what_is_left_out_is_said_by_rule():
         dp.Budget(1.0),
         ["day"],
         partitions=keys,
-        period="week",
+        period=period,
         ledger_period="3",
         bounds=dp.ContributionBounds(rows=3),
     )
     seen = view(**run_record.facts(release, {"query": "SELECT * FROM rows"}) | RECORD)
     assert seen.left_out == (
-        "left out by rule: rows that cannot be read; rows without who or week or day; "
+        f"left out by rule: rows that cannot be read; rows without who or {needed}; "
         "rows that the query drops; rows of other periods than 3; rows with day other than the 3 "
         "named; cells of spent, shop without a plain value; what a person has beyond the bounds"
     )
