@@ -31,6 +31,11 @@ from pipelines import check, command_line, terminal
 from pipelines.description import Description, without_folders
 
 _MARK = "a rehearsal of {} releases, which shows the true numbers of the input"
+_NOT_DONE = {
+    "suppress": "suppress",
+    "top_partitions": "top_partitions",
+    "post_process": "HAVING, ORDER BY, LIMIT and columns computed of aggregates (post_process)",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,7 +72,9 @@ def main(given: Sequence[str] | None = None) -> int:
             if each.refused:
                 raise ValueError(each.refused)
     rehearsal.held[:] = [row for each in scans for row in each.elements]
-    sys.stdout.write(check.text_of(asked, scans))
+    left = [says for name, says in _NOT_DONE.items() if asked.given.get(name)]
+    said = f"not rehearsed: {'; '.join(left)}\n" * bool(left)
+    sys.stdout.write(check.text_of(asked, scans) + said)
     columns = terminal.width()
     every = rehearsal.draws(asked.run, options.runs)
     for table, drawn in zip(asked.tables, every, strict=True):

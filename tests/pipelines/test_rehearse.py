@@ -149,12 +149,16 @@ def test_the_mapping_of_a_release_can_be_rehearsed(visits, tmp_path, config, cap
     words = config(
         person="visitor",
         metrics=["count"],
+        suppress="unreliable",
+        post_process="SELECT * FROM released LIMIT 9",
         budget={"rho": 0.5},
         output=str(tmp_path / "out.csv"),
         ledger={"path": str(tmp_path / "l.jsonl"), "limit": {"rho": 1}},
     )
     assert rehearse.main([*words, "--input", visits, "--runs", "3"]) == 0
-    assert re.search(r"\b600\*? ±", capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert re.search(r"\b600\*? ±", said)
+    assert "not rehearsed: suppress; HAVING, ORDER BY, LIMIT and columns computed" in said
     assert {path.name for path in tmp_path.iterdir()} == {"visits.csv", "release.json"}
 
 
