@@ -253,6 +253,7 @@ WRONG: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     ),
     "a word": (["region"], {"totals": "maybe"}, "totals must be"),
     "a mapping": ([{"partition": "region", "share": 2}], {}, "have a partition"),
+    "a misspelt column": (["regoin"], {}, "Did you mean region"),
 }
 
 
@@ -263,6 +264,11 @@ def test_what_cannot_agree_is_refused_when_it_is_built(name: str) -> None:
         tables_of(also_by, ["region", "store"], **more)
     if name not in ("a word", "a mapping"):
         tables_of(also_by, ["region", "store"], **more, totals="apart")
+
+
+def test_a_text_is_no_list_of_tables() -> None:
+    with pytest.raises(TypeError, match=r"Write also_by=\['total'\]"):
+        tables_of("total", ["region"])
 
 
 def test_what_does_not_add_up_stays_apart() -> None:
