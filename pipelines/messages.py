@@ -49,13 +49,13 @@ _NAMES = {
 _METRIC_WORDS = {kind.__name__: word for word, kind in REGISTRY.items()}
 _METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_WORDS)})\b")
 _FORM = re.compile(r"(\w+(?:\.\w+)*): (.+?) must (.+?)\.(?: (.*))?", re.DOTALL)
-_SIGNS = re.compile(r'\b(decimal|thousands)="(.)"')
+_SIGNS = re.compile(r"\b(decimal|thousands|query)=(\"[^\"]\"|'[^']*')")
 _PYTHON = re.compile(r"\bdp\.|\w=|\w\(|\bNone\b")
 
 
 def flagged(text: str) -> str:
     """Return a text with the options of files as flags."""
-    return _SIGNS.sub(r'--\1 "\2"', text)
+    return _SIGNS.sub(r"--\1 \2", text)
 
 
 def said(error: Exception) -> str:
@@ -69,7 +69,7 @@ def translated(text: str) -> str:
     """Return the text of an error in words of the description; other texts stay as they are."""
     if parts := _FORM.fullmatch(text):
         return _worded(*(part or "" for part in parts.groups()))
-    return text.removeprefix("ReadRows: ").removeprefix("PrivateAggregate: ")
+    return flagged(text.removeprefix("ReadRows: ").removeprefix("PrivateAggregate: "))
 
 
 def _worded(subject: str, name: str, rule: str, hint: str) -> str:

@@ -205,3 +205,5 @@ def test_an_error_is_said_by_its_parts_not_by_its_text():
     error = ParameterError("Sum", "clip", "be above 0, not 'a. b'", "Write clip=9.")
     assert messages.said(error) == "clip must be above 0, not 'a. b': give a number, like 100"
     assert messages.said(ValueError("ReadRows: no file")) == "no file"
+    said = messages.said(TypeError("column 'a' is none. Write query='SELECT \"a\" FROM rows'."))
+    assert said.endswith("Write --query 'SELECT \"a\" FROM rows'.")
