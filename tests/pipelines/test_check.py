@@ -233,7 +233,7 @@ def test_what_a_run_would_refuse_is_told_and_ends_with_one(said, tmp_path):
     rows = [{"who": 1, "day": f"0{day}"} for day in range(1, 9)]
     path = write(tmp_path / "rows.csv", rows)
     *lines, last = said(path, *WORDS[:6], code=1)
-    assert last.startswith("REFUSED: column 'day' must have the form of the public key, whole")
+    assert last.startswith("REFUSED: column 'day' must be written as the public key is, in whole")
     assert "day: other text" in lines
     [line] = [line for line in said(path, *WORDS, code=1) if line.startswith("REFUSED")]
     assert line.startswith("REFUSED: column 'spent' must stand once in every file of ")
@@ -243,4 +243,5 @@ def test_wrong_calls_are_told_in_one_line(refused, visits):
     assert "input must be given once" in refused(check, *WORDS)
     assert "input must be given once" in refused(check, visits, "--input", visits, *WORDS)
     assert "person must be given" in refused(check, visits)
+    assert "a SELECT stands behind --select" in refused(check, "SELECT count(*) FROM v", *WORDS)
     assert "match a file" in refused(check, "nowhere.csv", *WORDS)

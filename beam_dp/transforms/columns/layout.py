@@ -302,9 +302,9 @@ def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
         found = forms.get(name, frozenset()) - written_forms.JSON_TYPES
         if found and found.isdisjoint(named := keys.forms[part]):
             raise ValueError(
-                f"column {name!r} must have the form of {what}, {' and '.join(sorted(named))}, and "
-                f"its files begin with {' and '.join(sorted(found))}. Write {what} as the files "
-                "do, or change the column by a query."
+                f"column {name!r} must be written as {what} is, in {_joined(named)}, and its files "
+                f"begin with {_joined(found)}. Write {what} as the cells are, or change the column "
+                "by a query."
             )
     for name in layout.partition if layout.public is None else ():
         types = forms.get(name, frozenset()) & written_forms.JSON_TYPES
@@ -314,6 +314,10 @@ def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
                 f'{" and ".join(sorted(types))}: 1 and "1" are two partitions where partitions are '
                 "selected privately. Write one type, or name the partitions."
             )
+
+
+def _joined(forms: frozenset[str]) -> str:
+    return " and ".join(sorted(forms)).removeprefix("other ")
 
 
 def _named_keys(layout: Layout) -> Iterator[tuple[str, str, public_keys.PublicKeys, int]]:
