@@ -57,8 +57,8 @@ def main(given: Sequence[str] | None = None) -> int:
     """Rehearse; returns the exit code."""
     line = command_line.parser("rehearse", __doc__)
     line.add_argument("--runs", metavar="N", default=100, type=int, help="default 100")
-    options = line.parse_args(given)
-    with line.refusing():
+    options = line.only(given)
+    with line.refusing(options.config):
         asked = Description(command_line.described(options))
         checks.require(options.runs > 1, "release", "runs", "be 2 or more")
         checks.require(bool(asked.given.get("input")), "release", "input", "be given")

@@ -104,7 +104,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     """
     options, beam_options = line.read(words)
     balance: Balance | None = None
-    with line.refusing():
+    with line.refusing(options.config):
         asked = Description(command_line.described(options))
         if options.show_mapping:
             sys.stdout.write(shown_mapping(asked.given))

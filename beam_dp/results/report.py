@@ -53,7 +53,7 @@ def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> Non
     if path is not None:
         name = os.fspath(path)
         rule = f"end in .html, not {checks.shown(name)}"
-        checks.require(name.endswith(".html"), _SUBJECT, "path", rule)
+        checks.require(name.endswith(".html"), _SUBJECT, "path", rule, "Write report.html.")
         whole_files.check(_SUBJECT, name)
 
 

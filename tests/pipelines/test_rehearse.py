@@ -164,7 +164,11 @@ def test_the_mapping_of_a_release_can_be_rehearsed(visits, tmp_path, config, cap
 
 WRONG = {
     "one run": (["--input", "v.csv", "--runs", "1"], "runs must be 2 or more"),
-    "a runner": (["--input", "v.csv", "--runner", "FlinkRunner"], "unrecognized arguments"),
+    "a runner": (
+        ["--input", "v.csv", "--runner", "FlinkRunner"],
+        "unrecognized argument: --runner",
+    ),
+    "a statement": (["SELECT day FROM v"], "beam-dp select takes it"),
     "a plan": (["--input", "v.csv", "--plan"], "plan must be left out: it reads no row"),
     "a page of text": (["--input", "v.csv", "--report", "page.txt"], "end in .html"),
 }
