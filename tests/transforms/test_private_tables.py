@@ -192,6 +192,9 @@ def test_a_total_of_some_rows_has_an_interval() -> None:
         table = made.table.to_pylist()
         places = list(range(0, len(table), 2))
         number, low, high = made.total(places)["count"]
+        for wrong in (["1"], [0, len(table)], [-1], [True]):
+            with pytest.raises(ValueError, match="rows must be places in the table, 0 to "):
+                made.total(wrong)
         assert number == sum(table[at]["count"] for at in places) and low <= number <= high
         for record in ({}, {"noise_of_sums": {}}):
             changed = {**made.record, "noise_of_sums": {}, **record}
