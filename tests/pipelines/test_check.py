@@ -123,6 +123,13 @@ def test_the_file_that_differs_is_named(said, tmp_path):
     for name, rows in {"a": good, "b": good, "c": other}.items():
         write(tmp_path / f"{name}.csv", rows)
     keys = [*WORDS[:4], "--public_partitions", "2026-11-24", *WORDS[6:]]
+    days = ["2026-11-24", "24.11.2026", "25.11.2026", "24/11/26"]
+    mixed = [{"who": f"v{i}", "day": day, "spent": 2.5} for i, day in enumerate(days)]
+    lines = said(write(tmp_path / "mixed.csv", mixed), *keys)
+    at = lines.index("day: dates like 2026-11-22 and other text") + 1
+    shown = "3 cells are no such dates: 2 like '25.11.2026', 1 like '24/11/26'"
+    assert lines[at] == f"  {shown}"
+    (tmp_path / "mixed.csv").unlink()
     a, c = (str(tmp_path / f"{name}.csv") for name in "ac")
     lines = said(str(tmp_path / "*.csv"), *keys, code=1)
     assert lines[0] == "3 files: 18 of 22 rows count"
