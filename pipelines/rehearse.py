@@ -1,6 +1,6 @@
 """Rehearse a release on public or old data: what would be named, and how far off numbers would be.
 
-    python -m pipelines.rehearse --config release.yaml --input last_year.csv --runs 100
+    beam-dp rehearse --config release.yaml --input last_year.csv --runs 100
 
 It makes the same release many times, without the cost of a pipeline, and prints the TRUE numbers:
 1,350 ±42 (96% hold) says that 1,350 is the truth, that 95 of 100 released numbers are at most 42
