@@ -1,6 +1,6 @@
 """Release private statistics per partition from files of rows, for example what visitors spent per day:
 
-    python -m pipelines.aggregate --input docs/start/visits.csv --output released.csv --person visitor_id \\
+    beam-dp aggregate --input docs/start/visits.csv --output released.csv --person visitor_id \\
         --partition day --count --sum spent --epsilon 1 --public_partitions 1,2,3,4,5,6,7
 
 In 95 of 100 releases the true number is between <metric>_low and <metric>_high. Every run spends budget.

@@ -46,8 +46,8 @@ def main(given: Sequence[str] | None = None) -> int:
     """Audit; returns 0, or 1 where something differs."""
     line = command_line.parser("audit", __doc__)
     line.add_argument("--seconds", metavar="N", default="60", help="default 60")
-    options = line.parse_args(given)
-    with line.refusing():
+    options = line.only(given)
+    with line.refusing(options.config):
         described = command_line.described(options)
         usual = {} if "select" in described else {"input": "made.csv"}
         asked = Description(usual | described)

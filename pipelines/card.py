@@ -1,6 +1,6 @@
 """Write the deployment card of a release, an entry of OpenDP's registry of deployments, in YAML.
 
-    python -m pipelines.card released.csv.json > deployment.yaml
+    beam-dp card released.csv.json > deployment.yaml
 
 The card is made of the record of the release; the ledger that paid for it adds what other releases
 cost, and what `beam-dp audit` printed of it how it was tested. What only people know is marked:

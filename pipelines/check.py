@@ -26,9 +26,9 @@ _ASKED = {"metrics": ["count"], "budget": {"epsilon": 1, "delta": 1e-9}}
 def main(given: Sequence[str] | None = None) -> int:
     """Look at files; returns 0, or 1 where a run would refuse one of them."""
     line = command_line.parser("check", __doc__)
-    line.add_argument("files", metavar="FILE", nargs="*", help="as --input")
-    options = line.parse_args(given)
-    with line.refusing():
+    line.add_argument("files", metavar="FILE", nargs="*", type=command_line.file, help="as --input")
+    options = line.only(given)
+    with line.refusing(options.config):
         described = command_line.described(options)
         usual = _ASKED if "select" not in described else {"budget": _ASKED["budget"]}
         files = {"input": options.files} if options.files else {}

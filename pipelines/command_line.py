@@ -12,7 +12,7 @@ import functools
 import re
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -29,6 +29,8 @@ from pipelines import description, messages, stopping
 _ALIKE = 0.7
 _SAME = {"--dry-run": "--plan"}
 _WIDTH = 110
+STATEMENT = re.compile(r"\s*(select|with|from\s.*\sselect)\s", re.IGNORECASE | re.DOTALL)
+_BARE = re.compile(r"argument (--\w+): expected one argument")
 _NEXT_OPTION = re.compile(r",\s*(?=\w+=)")
 _WORDS = {"true": True, "false": False}
 _EVERYDAY = {
@@ -93,6 +95,8 @@ _VALUES = {
     "total_epsilon": ("E", ""),
     "total_delta": ("D", ""),
 }
+_OF_SELECT = ("input", "query", "partition")
+"""What a SELECT says."""
 _SUPPRESS = "leave out numbers: 'beyond 25%%', 'people_count < 100', 'unreliable'; --nonnegative"
 _ALSO_BY = "also release the table by these columns; total: of all rows. --totals apart"
 _LIMIT = re.compile(r"beyond (?P<percent>[\d.]+) ?%|(?P<name>\w+) ?< ?(?P<least>\S+)|unreliable")
@@ -120,15 +124,28 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Exit with one line."""
+        if bare := _BARE.fullmatch(message):
+            action = self._option_string_actions[bare[1]]
+            message = f"{bare[1]} must have a value: {bare[1]} {action.metavar}"
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
     @contextlib.contextmanager
-    def refusing(self) -> Iterator[None]:
-        """Turn errors of building a release, which name parameters only, into one line."""
+    def refusing(self, config: str | None = None) -> Iterator[None]:
+        """Turn errors of building a release, which name parameters only, into one line.
+
+        Args:
+            config: the file of the mapping, if there is one.
+        """
         try:
             yield
         except (TypeError, ValueError, OSError) as error:
-            self.error(messages.said(error))
+            self.error(messages.said(error, in_file=bool(config)))
+
+    def only(self, words: Sequence[str] | None) -> argparse.Namespace:
+        """Return the options of a job that has none of Beam."""
+        options, left = self.parse_known_args(words)
+        self._refuse(left, left, ())
+        return options
 
     def read(self, words: Sequence[str] | None) -> tuple[argparse.Namespace, PipelineOptions]:
         """Return the options of the job and those of Beam; refuse what neither of them knows."""
@@ -142,21 +159,35 @@ class Parser(argparse.ArgumentParser):
         [beams] = parsers
         beams.allow_abbrev = False
         vars(beams)["error"] = self.error
-        for word in beams.parse_known_args(left)[1]:
+        self._refuse(beams.parse_known_args(left)[1], given, beams._option_string_actions)
+        made = PipelineOptions([*left, *given[at + 1 :]])
+        FileSystems.set_options(made)  # files are read before there is a pipeline
+        return options, made
+
+    def _refuse(self, left: Sequence[str], given: Sequence[str], further: Iterable[str]) -> None:
+        """Refuse words that no parser knows, with what may be meant.
+
+        Args:
+            left: the words.
+            given: all words of the call.
+            further: the options of Beam.
+        """
+        for word in left:
             name = word.partition("=")[0]
             if not name.startswith("-"):
                 before = given[max(given.index(word) - 1, 0)].rstrip(",")
                 whole = f"a value has no spaces, as {before},{word}, or stands in quotes"
+                if word.endswith(tuple(FORMATS)):
+                    whole = f"write --input {word}"
+                if STATEMENT.match(word):
+                    whole = "beam-dp select takes it, or write --select before it"
                 self.error(f"unrecognized argument: {word}: {whole}")
-            known = [*self._option_string_actions, *beams._option_string_actions]
+            known = [*self._option_string_actions, *further]
             near = _SAME.get(name) or next(
                 iter(difflib.get_close_matches(name, known, 1, _ALIKE)), ""
             )
             meant = f"did you mean {near}?" if near else "--help lists those of the job"
             self.error(f"unrecognized argument: {name}, {meant}")
-        made = PipelineOptions([*left, *given[at + 1 :]])
-        FileSystems.set_options(made)  # files are read before there is a pipeline
-        return options, made
 
 
 def alone(program: str, description: str | None, usage: str = "[options]") -> Parser:
@@ -193,10 +224,12 @@ def parser(program: str, description: str | None, has_metrics: bool = True) -> P
         made.add_argument(f"--{name}", action="store_true", help=says or argparse.SUPPRESS)
     for name, (metavar, says) in _VALUES.items():
         kind = _pairs_of if metavar.startswith("NAME=") else str
+        says = argparse.SUPPRESS if name in _OF_SELECT and not has_metrics else says
         says = says or argparse.SUPPRESS
         made.add_argument(f"--{name}", metavar=metavar, help=says, action=_Once, type=kind)
     made.add_argument("--suppress", metavar="RULE", help=_SUPPRESS, action="append", type=_rule_of)
-    made.add_argument("--also_by", metavar="COLUMN", help=_ALSO_BY, action="append", type=_columns)
+    by = _ALSO_BY if has_metrics else argparse.SUPPRESS
+    made.add_argument("--also_by", metavar="COLUMN", help=by, action="append", type=_columns)
     made.set_defaults(metrics=[])
     if not has_metrics:
         return made
@@ -208,7 +241,7 @@ def parser(program: str, description: str | None, has_metrics: bool = True) -> P
         form: dict[str, Any] = {"help": _EVERYDAY.get(word, argparse.SUPPRESS), "dest": "metrics"}
         if any(field.name == "column" for field in dataclasses.fields(REGISTRY[word])):
             kind = functools.partial(metric, word)
-            form |= {"action": "append", "type": kind, "metavar": "C"}
+            form |= {"action": "append", "type": kind, "metavar": "COLUMN"}
         else:
             form |= {"action": "append_const", "const": {word: None}}
         group.add_argument(f"--{word}", **form)
@@ -238,16 +271,24 @@ def _rule_of(text: str) -> dict[str, Any]:
 
 
 def _pairs_of(text: str) -> dict[str, Any]:
-    return _pairs(_NEXT_OPTION.split(text))
+    return _pairs(_NEXT_OPTION.split(text), ": write --bounds partitions=3")
 
 
-def _pairs(words: Sequence[str]) -> dict[str, Any]:
+def file(text: str) -> str:
+    """Return the path of a file; refuse a SELECT."""
+    if STATEMENT.match(text):
+        raise argparse.ArgumentTypeError("must be files, and a SELECT stands behind --select")
+    return text
+
+
+def _pairs(words: Sequence[str], hint: str = "") -> dict[str, Any]:
     """Return the names and values of NAME=VALUE; a value with commas is a list."""
     pairs: dict[str, Any] = {}
     for word in words:
         name, _, value = word.partition("=")
         if not value or name in pairs:
-            raise argparse.ArgumentTypeError(f"must be NAME=VALUE, each NAME once, not {word!r}")
+            rule = f"must be NAME=VALUE, each NAME once, not {word!r}{hint}"
+            raise argparse.ArgumentTypeError(rule)
         pairs[name] = value.split(",") if "," in value else _WORDS.get(value, value)
     return pairs
 
@@ -297,6 +338,8 @@ def _of_flags(given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _keys_of(text: str, parts: int) -> Any:
     """Return public keys, each of so many parts, or the file that has them."""
+    if text[:1] != "@" and text.endswith(tuple(FORMATS)):
+        raise ValueError(f"partitions must be keys, and {text!r} is a file. Write @{text}.")
     return {"files": text[1:]} if text[:1] == "@" else keys_of(text, parts)
 
 

@@ -229,9 +229,8 @@ class Description:
         rule = f"be given where {' or '.join(PAGE)} is: they are of the page"
         checks.require(bool(pages) or not self.page, _SUBJECT, "report", rule)
         for page in pages:
-            report.check(page, self.page.get("number_style", report.PLAIN))
-            new = self.given.get("overwrite") or not FileSystems.exists(page)
-            checks.require(new, "report", "path", f"name a new file, not {page!r}")
+            style = self.page.get("number_style", report.PLAIN)
+            report.check(page, style, self.given.get("overwrite", False))
         read = [*self.input.split(","), str(self.given.get("ledger", {}).get("path", ""))]
         for path in read:
             open_files.check_system(_SUBJECT, "input", path)

@@ -1,11 +1,11 @@
 """Print who has spent what of a ledger, and what is left.
 
-    python -m pipelines.ledger visits.ledger.jsonl
+    beam-dp ledger visits.ledger.jsonl
 
 A job charges a ledger if it is called with --ledger visits.ledger.jsonl. What each of several runs
 may spend is said by
 
-    python -m pipelines.ledger schedule --runs 30 --total_epsilon 3 --delta 1e-6
+    beam-dp ledger schedule --runs 30 --total_epsilon 3 --delta 1e-6
 """
 
 import sys

@@ -27,7 +27,7 @@ _ADVICE = {
     "budget": "give a larger one, a larger weight, fewer candidates or smaller bounds",
     "encoding": "give cp1252 for files of Windows, or save others as UTF-8",
     "also_by": "name its columns, or write total for all rows",
-    "limit": "give an epsilon for a new ledger, and none for one that exists",
+    "limit": "give limit: {epsilon: 3} for a new ledger, and none for one that exists",
     "WriteRows.path": "name another, or overwrite it",
     "report.path": "name another, or overwrite it",
     "output columns": "give the column of partition another name in the data",
@@ -49,27 +49,44 @@ _NAMES = {
 _METRIC_WORDS = {kind.__name__: word for word, kind in REGISTRY.items()}
 _METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_WORDS)})\b")
 _FORM = re.compile(r"(\w+(?:\.\w+)*): (.+?) must (.+?)\.(?: (.*))?", re.DOTALL)
-_SIGNS = re.compile(r'\b(decimal|thousands)="(.)"')
+_SIGNS = re.compile(r"\b(decimal|thousands|query)=(\"[^\"]\"|'[^']*')")
+_MAPPING = re.compile(rf"\{{({'|'.join(REGISTRY)}): (\w+)((?:, \w+: (?:\[[^]]*\]|[^],}}]*))*)\}}")
+_LIST = str.maketrans("", "", "[] ")
 _PYTHON = re.compile(r"\bdp\.|\w=|\w\(|\bNone\b")
 
 
 def flagged(text: str) -> str:
     """Return a text with the options of files as flags."""
-    return _SIGNS.sub(r'--\1 "\2"', text)
+    return _SIGNS.sub(r"--\1 \2", text)
 
 
-def said(error: Exception) -> str:
-    """Return an error in words of the description; one that names no parameter as its text."""
+def said(error: Exception, in_file: bool = False) -> str:
+    """Return an error in words of the description; one that names no parameter as its text.
+
+    Args:
+        error: the error.
+        in_file: whether the description is a file; else what it says of mappings is in flags.
+    """
     if isinstance(error, ParameterError | ParameterTypeError):
-        return _worded(error.subject, error.name, error.rule, error.hint)
-    return translated(str(error))
+        text = _worded(error.subject, error.name, error.rule, error.hint)
+    else:
+        text = translated(str(error))
+    if in_file:
+        return text
+    return _MAPPING.sub(_flag, text).replace("limit: {epsilon: 3}", "--total_epsilon 3")
+
+
+def _flag(found: re.Match[str]) -> str:
+    """Return the flag of a metric's mapping."""
+    options = re.sub(r", (\w+): ", r",\1=", found[3]).translate(_LIST)
+    return f"--{found[1]} {found[2]}{options}"
 
 
 def translated(text: str) -> str:
     """Return the text of an error in words of the description; other texts stay as they are."""
     if parts := _FORM.fullmatch(text):
         return _worded(*(part or "" for part in parts.groups()))
-    return text.removeprefix("ReadRows: ").removeprefix("PrivateAggregate: ")
+    return flagged(text.removeprefix("ReadRows: ").removeprefix("PrivateAggregate: "))
 
 
 def _worded(subject: str, name: str, rule: str, hint: str) -> str:

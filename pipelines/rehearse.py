@@ -1,6 +1,6 @@
 """Rehearse a release on public or old data: what would be named, and how far off numbers would be.
 
-    python -m pipelines.rehearse --config release.yaml --input last_year.csv --runs 100
+    beam-dp rehearse --config release.yaml --input last_year.csv --runs 100
 
 It makes the same release many times, without the cost of a pipeline, and prints the TRUE numbers:
 1,350 ±42 (96% hold) says that 1,350 is the truth, that 95 of 100 released numbers are at most 42
@@ -31,6 +31,11 @@ from pipelines import check, command_line, terminal
 from pipelines.description import Description, without_folders
 
 _MARK = "a rehearsal of {} releases, which shows the true numbers of the input"
+_NOT_DONE = {
+    "suppress": "suppress",
+    "top_partitions": "top_partitions",
+    "post_process": "HAVING, ORDER BY, LIMIT and columns computed of aggregates (post_process)",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,8 +57,8 @@ def main(given: Sequence[str] | None = None) -> int:
     """Rehearse; returns the exit code."""
     line = command_line.parser("rehearse", __doc__)
     line.add_argument("--runs", metavar="N", default=100, type=int, help="default 100")
-    options = line.parse_args(given)
-    with line.refusing():
+    options = line.only(given)
+    with line.refusing(options.config):
         asked = Description(command_line.described(options))
         checks.require(options.runs > 1, "release", "runs", "be 2 or more")
         checks.require(bool(asked.given.get("input")), "release", "input", "be given")
@@ -67,7 +72,9 @@ def main(given: Sequence[str] | None = None) -> int:
             if each.refused:
                 raise ValueError(each.refused)
     rehearsal.held[:] = [row for each in scans for row in each.elements]
-    sys.stdout.write(check.text_of(asked, scans))
+    left = [says for name, says in _NOT_DONE.items() if asked.given.get(name)]
+    said = f"not rehearsed: {'; '.join(left)}\n" * bool(left)
+    sys.stdout.write(check.text_of(asked, scans) + said)
     columns = terminal.width()
     every = rehearsal.draws(asked.run, options.runs)
     for table, drawn in zip(asked.tables, every, strict=True):

@@ -104,7 +104,7 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     """
     options, beam_options = line.read(words)
     balance: Balance | None = None
-    with line.refusing():
+    with line.refusing(options.config):
         asked = Description(command_line.described(options))
         if options.show_mapping:
             sys.stdout.write(shown_mapping(asked.given))
@@ -195,7 +195,7 @@ def show(
 def _reported(released: dp.Released, path: str, page: str, style: Mapping[str, str]) -> str:
     """Write the page, and return what to say: the release is there, and paid for, in any case."""
     try:
-        released.report(page, **style)
+        released.report(page, **style, overwrite=True)
     except OSError as error:
         again = f"dp.Released.read({path!r}).report({page!r})"
         return f"report: not written, {error.strerror}; at no cost: {again}"

@@ -10,13 +10,10 @@ agree. What is computed of aggregates costs nothing: DuckDB runs it on the relea
 says what each part became, --show_mapping prints it for --config. Every run spends budget.
 """
 
-import re
 import sys
 from collections.abc import Sequence
 
 from pipelines import command_line, releasing
-
-_STATEMENT = re.compile(r"\s*(select|with|from\s.*\sselect)\s", re.IGNORECASE | re.DOTALL)
 
 
 def parser() -> command_line.Parser:
@@ -29,7 +26,7 @@ def parser() -> command_line.Parser:
 def main(given: Sequence[str] | None = None) -> int:
     """Run the job; returns the exit code."""
     words = sys.argv[1:] if given is None else given
-    flags = [f"--select={word}" if _STATEMENT.match(word) else word for word in words]
+    flags = [f"--select={word}" if command_line.STATEMENT.match(word) else word for word in words]
     return releasing.run(parser(), flags)
 
 

@@ -1,6 +1,6 @@
 """Print a released file again as a table, and write its page of charts. It costs nothing.
 
-python -m pipelines.table released.csv --report released.html
+beam-dp table released.csv --report released.html
 """
 
 import sys

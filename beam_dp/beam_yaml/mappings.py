@@ -36,11 +36,23 @@ RELEASE = (
     *("suppress", *_AS_GIVEN),
 )
 """The names of a mapping that a transform takes."""
+_OF_SELECT = ("metrics", "partition", "also_by", "query", "post_process")
+"""What a statement says, also where it says nothing of it."""
+_BUDGET = ("epsilon", "rho", "delta")
 _LISTS = (list, tuple)
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
     *("person_value", "person_epsilon"),
 }
+_SHOWN = {
+    **dict.fromkeys(("profile", "function"), "MODULE:NAME"),
+    "p": "0.9",
+    "shares": "[0.25, 0.5, 0.75]",
+    "edges": "[0, 10, 20]",
+    "k": "3",
+    "of": "median",
+}
+"""An example of each option without which a metric cannot be asked for."""
 _MOST_EDGES = 10_000  # a histogram refuses so many
 _OWN = ("person_epsilon", "epsilons")
 _OF_PEOPLE = ("person_value", "sensitivity")
@@ -62,6 +74,11 @@ def check_words(subject: str, name: str, given: Iterable[str], known: Iterable[s
     for word in given:
         if word not in known:
             hint = checks.near(word, known) or f"It has {', '.join(known)}."
+            if word in _BUDGET and "budget" in known:
+                hint = "Write budget: {epsilon: 1}."
+            if word in ("low", "high") and name == "sum":
+                most = "the most of one person in a partition"
+                hint = f"Leave it out, or write {{sum: spent, clip: 100}}: {most}."
             raise checks.ParameterError(subject, name, f"not have the word {word!r}", hint)
 
 
@@ -101,7 +118,7 @@ def statement_of(subject: str, given: Mapping[str, Any]) -> Statement:
     """Return what the `select` of a mapping asks for; refuse what it says and the mapping too."""
     people = tuple(columns_of(given["person"]))
     found = Statement.of(given["select"], people, given.get("period") or "")
-    for name in found.mapping:
+    for name in dict.fromkeys((*found.mapping, *_OF_SELECT)):
         hint = "Leave one of the two out."
         checks.require(
             given.get(name) is None, subject, name, "be said by the statement alone", hint
@@ -139,7 +156,7 @@ def tables_of(
 
 def metrics_of(subject: str, given: object) -> list[Metric]:
     """Return the metrics of a list like `[count, {sum: spent, clip: 100}]`."""
-    hint = "Write metrics: [count, {sum: spent, clip: 100}]."
+    hint = "Write metrics: [count, {sum: spent}]."
     if not isinstance(given, _LISTS) or not given:
         rule = f"be a list of metrics, not {checks.shown(given)}"
         raise checks.ParameterTypeError(subject, "metrics", rule, hint)
@@ -170,7 +187,8 @@ def metric_of(subject: str, given: object) -> Metric:
     if fields[word] is not None:
         rest["column"] = fields[word]
     needed = [f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING]
-    mapping_of(subject, word, rest, needed=needed)
+    words = [f"{word}: spent", *(f"{name}: {_SHOWN[name]}" for name in needed if name in _SHOWN)]
+    mapping_of(subject, word, rest, needed=needed, hint=f"Write {{{', '.join(words)}}}.")
     options = {name: _option(subject, kind, name, value) for name, value in rest.items()}
     if "person_epsilon" not in options:
         return kind(**options)
@@ -242,7 +260,7 @@ def number(value: Any) -> Any:
 
 def budget_of(subject: str, given: object) -> Budget:
     """Return the budget of `{epsilon: 1, delta: 1e-6}` or `{rho: 0.1}`."""
-    parts = mapping_of(subject, "budget", given, ("epsilon", "rho", "delta"))
+    parts = mapping_of(subject, "budget", given, _BUDGET)
     rule, hint = "have either an epsilon or a rho", "Write budget: {epsilon: 1, delta: 1e-6}."
     checks.require(("epsilon" in parts) != ("rho" in parts), subject, "budget", rule, hint)
     amounts = {name: number(value) for name, value in parts.items()}
@@ -334,12 +352,17 @@ def keys_of(text: str, parts: int) -> list[Any]:
 
 
 def mapping_of(
-    subject: str, name: str, given: object, known: Sequence[str] = (), needed: Sequence[str] = ()
+    subject: str,
+    name: str,
+    given: object,
+    known: Sequence[str] = (),
+    needed: Sequence[str] = (),
+    hint: str = "",
 ) -> dict[str, Any]:
     """Return a mapping; refuse unknown names, if any are known, and one without a needed name."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
         raise checks.ParameterTypeError(subject, name, f"be a mapping, not {checks.shown(given)}")
     check_words(subject, name, given, known or given)
     missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
-    checks.require(not missing, subject, name, f"have {missing}")
+    checks.require(not missing, subject, name, f"have {missing}", hint)
     return dict(given)

@@ -96,8 +96,15 @@ class Released:
         holds less often for rows that are chosen by their numbers.
 
         Args:
-            rows: their places in the table; None: all but (other).
+            rows: their places in the table, from 0; None: all but (other).
+
+        Raises:
+            ValueError: for what is no place in the table.
         """
+        rows = None if rows is None else list(rows)
+        rule = f"be places in the table, 0 to {len(self.table) - 1}, not {checks.shown(rows)}"
+        known = all(type(row) is not bool and row in range(len(self.table)) for row in rows or ())
+        checks.require(known, "Released", "rows", rule)
         totals = View.of(self.table, self.record).total(rows).items()
         return {name: (each.value, each.low, each.high) for name, each in totals}
 
@@ -106,21 +113,23 @@ class Released:
         path: str | os.PathLike[str] | None = None,
         title: str = "",
         number_style: str = report.PLAIN,
+        overwrite: bool = False,
     ) -> str:
         """Return the table as a page of HTML, and write the page to a file.
 
         It costs no budget, as it looks at nothing but the released table and its record.
 
         Args:
-            path: the file to write, which ends in .html and is replaced if it exists; None: none.
+            path: the file to write, which ends in .html; None: none.
             title: the heading of the page; "": one that names the input.
             number_style: how 1234.5 is written on the page: "1.234,5", "1 234,5", "1234.5", ...
+            overwrite: whether a file of that name is replaced.
 
         Raises:
-            ValueError: for a wrong path, or style; where jinja2 is not installed: the extra
+            ValueError: for a wrong path or style, and a file that exists; where jinja2 is not installed: the extra
                 `report` has it.
         """
-        report.check(path, number_style)
+        report.check(path, number_style, overwrite)
         view, *others = (View.of(each.table, each.record) for each in (self, *self.others))
         page = report.html(view, title, number_style, others)
         if path is not None:

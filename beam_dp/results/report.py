@@ -21,6 +21,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from apache_beam.io.filesystems import FileSystems
+
 from beam_dp.mechanisms.accounting.periods import in_unit
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.shown_numbers import ShownNumber, plain
@@ -42,7 +44,9 @@ _SUBJECT = "report"
 _FOLDER = Path(__file__).parent
 
 
-def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> None:
+def check(
+    path: str | os.PathLike[str] | None, number_style: str = PLAIN, overwrite: bool = True
+) -> None:
     """Refuse a page that could not be written, before a release that would be paid for."""
     signs = _STYLE.fullmatch(number_style) if isinstance(number_style, str) else None
     rule = f"be 1234.5 with the signs to use, not {checks.shown(number_style)}"
@@ -53,8 +57,10 @@ def check(path: str | os.PathLike[str] | None, number_style: str = PLAIN) -> Non
     if path is not None:
         name = os.fspath(path)
         rule = f"end in .html, not {checks.shown(name)}"
-        checks.require(name.endswith(".html"), _SUBJECT, "path", rule)
+        checks.require(name.endswith(".html"), _SUBJECT, "path", rule, "Write report.html.")
         whole_files.check(_SUBJECT, name)
+        rule, hint = f"name a new file, not {name!r}", "Write overwrite=True to replace it."
+        checks.require(overwrite or not FileSystems.exists(name), _SUBJECT, "path", rule, hint)
 
 
 @functools.cache

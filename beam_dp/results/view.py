@@ -259,7 +259,7 @@ def left_out(record: Mapping[str, Any]) -> str:
     person, period = parameters["person"], parameters.get("period")
     owners = " and ".join([person] if isinstance(person, str) else person)
     by = list(parameters.get("partition") or ())
-    needed = " or ".join(map(plain, [owners, *([period] if period else []), *by]))
+    needed = " or ".join(map(plain, dict.fromkeys(filter(None, [owners, period, *by]))))
     texts = ["rows that cannot be read", f"rows without {needed}"]
     if record.get("job", {}).get("query"):
         texts.append("rows that the query drops")
@@ -271,9 +271,16 @@ def left_out(record: Mapping[str, Any]) -> str:
     columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
     if columns:
         texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
+    for each in metrics:
+        low, *_, high = map(_decimal, each.get("edges") or ("-inf", "inf"))
+        if (low, high) != ("-inf", "inf"):
+            texts.append(
+                f"people whose number of {plain(each['column'])} is outside {low} to {high}"
+            )
     bounds = parameters.get("bounds") or {}
-    limits = (bounds.get(name) for name in ("partitions", "rows_per_partition", "rows"))
-    if record.get("partitions_of_one_person") or any(isinstance(each, int) for each in limits):
+    limits = [bounds.get(name) for name in ("rows_per_partition", "rows")]
+    limits += [bounds.get("partitions"), record.get("partitions_of_one_person")] * bool(by)
+    if any(isinstance(each, int) for each in limits):
         texts.append("what a person has beyond the bounds")
     return f"left out by rule: {'; '.join(texts)}"
 

@@ -183,7 +183,8 @@ def protected(
         word, power = ("rho", 2) if "rho" in budget else ("epsilon", 1)
         one = Fraction(budget.get(word, 0))
         delta = ", and more delta" * (Fraction(budget.get("delta", 0)) > 0)
-        less = f": {word} {short(float(one * 30**power))} for rows of 30{delta}"
+        most = f"{word} {short(float(one * 30**power))}"
+        less = f": for a person with 30 values of {period} {most} in all{delta}"
         return (
             f"protected: {in_unit(PERSON, period)} ({word} {short(float(one))}); all rows of a "
             f"person less{less * (power == 1 or not delta)}. Where people are counted, a person "

@@ -46,7 +46,7 @@ class FileScan:
         elements: its rows, as a query makes them.
         kinds: how the cells of each column are written at the start.
         left: how many records are no rows, by the reason.
-        no_numbers: what is said of cells that are no numbers, by column.
+        no_numbers: what is said of cells that are no numbers, or no dates, by column.
         facts: for each table of the run, the unit, the partition, and the reason for which it does
             not count, of each row.
     """
@@ -88,6 +88,11 @@ def scans_of(
             found.left = {**found.left, "left out by the query": out}
             found.kinds = {name: _kind(read, name) for name in reader.columns if read}
             found.no_numbers = dict(_no_numbers(found.path, reader, read))
+            found.no_numbers |= {
+                name: _no_dates(cells_of(read, name))
+                for name, kind in found.kinds.items()
+                if {written_forms.DATE, written_forms.TEXT} <= kind
+            }
             found.facts = [pa.concat_tables([_NONE, *_judged(one, found.elements)]) for one in laid]
     return scans
 
@@ -139,12 +144,23 @@ def _no_numbers(path: str, reader: ReadRows, read: Sequence[Any]) -> Iterator[tu
         texts = pa.array([cell for cell in cells_of(read, name) if type(cell) is str], pa.string())
         bad = texts.filter(csv_files.to_numbers(texts, dialect).is_null()) if dialect else texts
         if len(bad):
-            forms = pc.replace_substring_regex(bad, r"\p{Nd}+", "9")
-            examples = dict(zip(forms.to_pylist(), bad.to_pylist(), strict=True))
-            shown = (f"{n:,} like {examples[form]!r}" for form, n in _counted(forms)[:SHOWN])
             hint = dialect and csv_files.dialect_hint(texts, dialect)
             text = f"; all numbers are read by {hint}" if hint else ""
-            yield name, f"{len(bad):,} cells are no numbers: {', '.join(shown)}{text}"
+            yield name, f"{len(bad):,} cells are no numbers: {_examples(bad)}{text}"
+
+
+def _no_dates(cells: Iterable[object]) -> str:
+    """Return how the cells of a column of dates look that are written otherwise."""
+    texts = pa.array([cell for cell in cells if type(cell) is str], pa.string())
+    bad = texts.filter(pc.invert(written_forms.are(texts, written_forms.DATE)))
+    return f"{len(bad):,} cells are no such dates: {_examples(bad)}"
+
+
+def _examples(texts: pa.Array) -> str:
+    """Return how many texts are alike but for their digits, each with an example."""
+    forms = pc.replace_substring_regex(texts, r"\p{Nd}+", "9")
+    examples = dict(zip(forms.to_pylist(), texts.to_pylist(), strict=True))
+    return ", ".join(f"{n:,} like {examples[form]!r}" for form, n in _counted(forms)[:SHOWN])
 
 
 def _judged(laid: Layout, elements: Sequence[Any]) -> Iterator[pa.Table]:

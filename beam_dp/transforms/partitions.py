@@ -243,7 +243,8 @@ def check_partitions(
 ) -> Partitions | None:
     """Return how partitions are chosen; None without partition columns: there is one partition."""
     if not columns:
-        rule, hint = "be left out without partition columns", 'Write partition=["day"] beside it.'
+        rule = "be left out without partition columns"
+        hint = "Name the column as partition, or leave the keys out."
         checks.require(partitions is None, subject, "partitions", rule, hint)
         return None
     if partitions is None:

@@ -105,6 +105,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
     def __post_init__(self) -> None:
         super().__init__()
         checks.one_of(_SUBJECT, "totals", self.totals, (AGREE, APART))
+        hint = f"Write also_by=[{checks.shown(self.also_by)}]."
+        checks.sequence(_SUBJECT, "also_by", self.also_by, "tables", hint)
         entries = [e if isinstance(e, Mapping) else {"partition": e} for e in self.also_by]
         words = {"partition", "partitions", "weight"}
         rule = "have a partition, and perhaps partitions and a weight, and nothing else"

@@ -36,6 +36,10 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
         self._subject, self._others = guards.check_person(name, self.person)
         self.person = (self._subject, *self._others) if self._others else self._subject
         self.partition = self._partition = checks.columns(name, "partition", self.partition)
+        rule = "not be the person: each would have one person"
+        is_other = bool(self._others) or self._subject not in self._partition
+        hint = "Leave it out, or name another column."
+        checks.require(is_other, name, "partition", rule, hint)
         shard_number.check(name, self.shards)
         self._only: public_keys.PublicKeys | None = None
         self._also_listed: tuple[layouts.Listed, ...] = ()

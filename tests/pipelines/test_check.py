@@ -123,6 +123,13 @@ def test_the_file_that_differs_is_named(said, tmp_path):
     for name, rows in {"a": good, "b": good, "c": other}.items():
         write(tmp_path / f"{name}.csv", rows)
     keys = [*WORDS[:4], "--public_partitions", "2026-11-24", *WORDS[6:]]
+    days = ["2026-11-24", "24.11.2026", "25.11.2026", "24/11/26"]
+    mixed = [{"who": f"v{i}", "day": day, "spent": 2.5} for i, day in enumerate(days)]
+    lines = said(write(tmp_path / "mixed.csv", mixed), *keys)
+    at = lines.index("day: dates like 2026-11-22 and other text") + 1
+    shown = "3 cells are no such dates: 2 like '25.11.2026', 1 like '24/11/26'"
+    assert lines[at] == f"  {shown}"
+    (tmp_path / "mixed.csv").unlink()
     a, c = (str(tmp_path / f"{name}.csv") for name in "ac")
     lines = said(str(tmp_path / "*.csv"), *keys, code=1)
     assert lines[0] == "3 files: 18 of 22 rows count"
@@ -233,7 +240,7 @@ def test_what_a_run_would_refuse_is_told_and_ends_with_one(said, tmp_path):
     rows = [{"who": 1, "day": f"0{day}"} for day in range(1, 9)]
     path = write(tmp_path / "rows.csv", rows)
     *lines, last = said(path, *WORDS[:6], code=1)
-    assert last.startswith("REFUSED: column 'day' must have the form of the public key, whole")
+    assert last.startswith("REFUSED: column 'day' must be written as the public key is, in whole")
     assert "day: other text" in lines
     [line] = [line for line in said(path, *WORDS, code=1) if line.startswith("REFUSED")]
     assert line.startswith("REFUSED: column 'spent' must stand once in every file of ")
@@ -243,4 +250,5 @@ def test_wrong_calls_are_told_in_one_line(refused, visits):
     assert "input must be given once" in refused(check, *WORDS)
     assert "input must be given once" in refused(check, visits, "--input", visits, *WORDS)
     assert "person must be given" in refused(check, visits)
+    assert "a SELECT stands behind --select" in refused(check, "SELECT count(*) FROM v", *WORDS)
     assert "match a file" in refused(check, "nowhere.csv", *WORDS)

@@ -78,7 +78,7 @@ def lines_changed(change: Callable[[str], str], first: int = 1, last: int = ROWS
 EUROS = "column 'Euros' of "
 CELLS = "must have as many cells as the header, 4, and quotes as in RFC 4180; it has others"
 OTHER_DAYS = (
-    "column 'Day' must have the form of the public key, whole numbers, and its files begin "
+    "column 'Day' must be written as the public key is, in whole numbers, and its files begin "
 )
 PLAIN = as_csv(VISITS)
 CHANGED: dict[str, tuple[str | bytes, str]] = {
@@ -117,7 +117,7 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
     ),
     "days with points.csv": (
         as_csv(with_column("Day", lambda day: f"{day}.0")),
-        OTHER_DAYS + "with numbers like 1.0. Write the public key as the files do",
+        OTHER_DAYS + "with numbers like 1.0. Write the public key as the cells are",
     ),
     "dates.csv": (as_csv(with_column("Day", lambda day: f"2026-11-0{day}")), OTHER_DAYS),
     "one quoted number.jsonl": (
@@ -140,6 +140,9 @@ def test_a_changed_file_is_refused_before_the_charge(name, tmp_path, refused):
     call = "salaries" if name == "of India.csv" else "visits"
     said = refused(aggregate, *words(source, call))
     assert told in said
+    if name == "dates.csv":
+        said = refused(aggregate, *words(source, call, keys="a"))
+        assert "is, in text, and its files begin with dates like" in said
     for cell in ("1,250", "EUR", 'pipe"', "12:30", "12,34", "play1", "9:2"):
         assert cell not in said
     assert not (tmp_path / "l.jsonl").exists()

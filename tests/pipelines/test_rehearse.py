@@ -149,18 +149,26 @@ def test_the_mapping_of_a_release_can_be_rehearsed(visits, tmp_path, config, cap
     words = config(
         person="visitor",
         metrics=["count"],
+        suppress="unreliable",
+        post_process="SELECT * FROM released LIMIT 9",
         budget={"rho": 0.5},
         output=str(tmp_path / "out.csv"),
         ledger={"path": str(tmp_path / "l.jsonl"), "limit": {"rho": 1}},
     )
     assert rehearse.main([*words, "--input", visits, "--runs", "3"]) == 0
-    assert re.search(r"\b600\*? ±", capsys.readouterr().out)
+    said = capsys.readouterr().out
+    assert re.search(r"\b600\*? ±", said)
+    assert "not rehearsed: suppress; HAVING, ORDER BY, LIMIT and columns computed" in said
     assert {path.name for path in tmp_path.iterdir()} == {"visits.csv", "release.json"}
 
 
 WRONG = {
     "one run": (["--input", "v.csv", "--runs", "1"], "runs must be 2 or more"),
-    "a runner": (["--input", "v.csv", "--runner", "FlinkRunner"], "unrecognized arguments"),
+    "a runner": (
+        ["--input", "v.csv", "--runner", "FlinkRunner"],
+        "unrecognized argument: --runner",
+    ),
+    "a statement": (["SELECT day FROM v"], "beam-dp select takes it"),
     "a plan": (["--input", "v.csv", "--plan"], "plan must be left out: it reads no row"),
     "a page of text": (["--input", "v.csv", "--report", "page.txt"], "end in .html"),
 }

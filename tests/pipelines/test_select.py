@@ -103,6 +103,12 @@ def test_a_wrong_statement_is_one_line(statement, tmp_path, capfd):
     assert WRONG[statement] in said.err
 
 
+def test_the_help_lists_no_option_that_the_statement_says():
+    said = select.parser().format_help()
+    for flag in ("--input", "--query", "--partition", "--also_by"):
+        assert f"\n  {flag} " not in said and f"\n  {flag} " in aggregate.parser().format_help()
+
+
 def test_a_title_is_no_statement(visits, capfd):
     words = [*WORDS[:4], "--output", f"{visits}.csv", "--report", f"{visits}.html", "--plan"]
     asked = f"SELECT sum(spent) FROM '{visits}'"
@@ -114,6 +120,14 @@ def test_what_the_statement_says_is_not_said_again(refused, visits):
     words = [*WORDS, "--output", f"{visits}.csv", "--input", visits]
     said = refused(select, *words, f"SELECT count(*) FROM '{visits}'")
     assert "input must be said by the statement alone. Leave one of the two out" in said
+    asked = [*words[:-2], f"SELECT count(*) FROM '{visits}'"]
+    for name, text in {
+        "partition": "day",
+        "also_by": "total",
+        "query": "SELECT * FROM rows",
+    }.items():
+        said = refused(select, *asked, f"--{name}={text}")
+        assert f"{name} must be said by the statement alone" in said
     assert "person must be given" in refused(select, "--epsilon", "1", "SELECT count(*) FROM rows")
 
 

@@ -49,6 +49,24 @@ AGGREGATE = {
         [*FILES, *DAYS, "--public_partitions", "1,", "2,", *ONE, "--count"],
         "unrecognized argument: 2,: a value has no spaces, as 1,2,, or stands in quotes",
     ),
+    "a file without its flag": ([*FILES, *DAYS, *ONE, "--count", "b.csv"], "unrecognized argument: b.csv: write --input b.csv"),
+    "a statement": (counted("SELECT day FROM 'v.csv'"), "beam-dp select takes it, or write --select before it"),
+    "no share": (counted("--quantile", "spent"), "quantile must have p. Write --quantile spent,p=0.9."),
+    "no shares": (
+        counted("--quantiles", "spent"), "must have shares. Write --quantiles spent,shares=0.25,0.5,0.75."
+    ),
+    "a flag without a value": ([*counted(), "--sum"], "error: --sum must have a value: --sum COLUMN"),
+    "ends of a sum": (counted("--sum", "spent,low=0"), "Leave it out, or write --sum spent,clip=100: the most"),
+    "a bound without a name": (counted("--bounds", "3"), "not '3': write --bounds partitions=3"),
+    "keys without a column": (
+        [*FILES, *PERSON, "--public_partitions", "1,2", *ONE, "--count"],
+        "without partition columns. Name the column as partition, or leave the keys out.",
+    ),
+    "a file of keys without its sign": (
+        [*FILES, *DAYS, *ONE, "--count", "--public_partitions", "days.csv"], "'days.csv' is a file. Write @days.csv."
+    ),
+    "a page of another type": (counted("--report", "p.htm"), "must end in .html, not 'p.htm'. Write report.html."),
+    "a new ledger without a limit": (counted("--ledger", "l.jsonl", "--plan"), "give --total_epsilon 3 for a new ledger"),
     "an option that is a metric": (
         counted("--sum", "spent,max=100"),
         "word of one metric, not sum, max. Ask for each metric by itself. sum has the options name, weight,",
@@ -80,7 +98,9 @@ AGGREGATE = {
         "clip must be a number, not 'abc': give a number, like 100",
     ),
     "no metric": ([*FILES, *command()], "metrics must be given: ask for one, like count"),
-    "a metric twice": (counted("--count"), "output columns must have different names"),
+    "a metric twice": (
+        counted("--count"), "must have different names, not ['count', 'count']. Write --sum spent,name=spent_again."
+    ),
     "one name": (
         [*FILES, *DAYS, *ONE, "--delta", "1e-6", "--sum", "a b", "--sum", "a_b"],
         "output columns must have different names, not ['sum_a_b', 'sum_a_b_high', 'sum_a_b_low'] twi",
@@ -119,6 +139,9 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
         {"metrics": [{"ratio": "a", "method": "naive"}]}, "give a bound, like 10, or count per person"
     ),
     "a text for keys": ({"partitions": "AL"}, "must be a list of keys, not 'AL'. Write partitions: [AL]."),
+    "a metric in a file": ({"metrics": [{"kth_largest": "a"}]}, "have k. Write {kth_largest: spent, k: 3}."),
+    "one word for metrics": ({"metrics": "count"}, "Write metrics: [count, {sum: spent}]."),
+    "a budget outside of its mapping": ({"rho": 1}, "not have the word 'rho'. Write budget: {epsilon: 1}."),
     "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': give a bound, like 3"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
 }  # fmt: skip
@@ -205,3 +228,5 @@ def test_an_error_is_said_by_its_parts_not_by_its_text():
     error = ParameterError("Sum", "clip", "be above 0, not 'a. b'", "Write clip=9.")
     assert messages.said(error) == "clip must be above 0, not 'a. b': give a number, like 100"
     assert messages.said(ValueError("ReadRows: no file")) == "no file"
+    said = messages.said(TypeError("column 'a' is none. Write query='SELECT \"a\" FROM rows'."))
+    assert said.endswith("Write --query 'SELECT \"a\" FROM rows'.")

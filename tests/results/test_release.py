@@ -102,7 +102,7 @@ def test_columns_keep_names_that_no_row_could_have(partitions):
         ({"data": [1, 2]}, "data must be a table, not an object of type list. Give a path"),
         ({"data": pl.from_arrow(TABLE).lazy()}, "not an object of type LazyFrame. Give a path"),
         ({"person": "whom"}, "column 'whom' must be one of the columns of data, once: 'who', "),
-        ({"partition": "day"}, 'must be a list of column names, not \'day\'. Write partition=["day"]'),
+        ({"partition": "spent"}, 'must be a list of column names, not \'spent\'. Write partition=["spent"]'),
         ({"metrics": dp.Count()}, "metrics must be a list of metrics"),
         ({"metrics": [dp.Sum("who")]}, "column 'who' must hold numbers, not string"),
         ({"budget": 1.0}, "budget must be a Budget, not 1.0. Write budget=dp.Budget(epsilon=1.0)"),

@@ -237,7 +237,10 @@ def test_a_page_of_a_released_file_is_returned_and_written_whole(tmp_path):
         FORMATS[".parquet"].write(file, release.table)
     Path(f"{written}.json").write_text(json.dumps(release.record))
     path.write_text("older")
-    source = dp.Released.read(written).report(path, title="Visits")
+    with pytest.raises(ValueError, match=r"report: path must name a new .* Write overwrite=True"):
+        dp.Released.read(written).report(path)
+    assert path.read_text() == "older"
+    source = dp.Released.read(written).report(path, title="Visits", overwrite=True)
     assert source == dp.Released(*release).report(title="Visits")
     assert path.read_text(encoding="utf-8") == source and source.startswith("<!DOCTYPE html>")
     assert "<title>Visits</title>" in source

@@ -180,8 +180,13 @@ def test_it_is_printed_rounded_with_its_cost(monkeypatch):
     assert max(map(len, lines[:-1])) <= 60 and lines[-1].startswith("in all: epsilon 1")
 
 
-def test_what_is_left_out_is_said_by_rule():
+@pytest.mark.parametrize(("period", "needed"), [("week", "week or day"), ("day", "day")])
+def test_what_is_left_out_is_said_by_rule(period, needed):
     metrics = [dp.Sum("spent"), dp.DistinctCount("shop"), dp.Count()]
+    metrics += [
+        dp.Histogram("spent", [0, 10, 20.5]),
+        dp.Histogram("spent", [-math.inf, math.inf], name="all"),
+    ]
     keys = dp.PublicPartitions([1, 2, 3])
     release = dp.PrivateAggregate(
         "who",
@@ -189,18 +194,25 @@ def test_what_is_left_out_is_said_by_rule():
         dp.Budget(1.0),
         ["day"],
         partitions=keys,
-        period="week",
+        period=period,
         ledger_period="3",
         bounds=dp.ContributionBounds(rows=3),
     )
     seen = view(**run_record.facts(release, {"query": "SELECT * FROM rows"}) | RECORD)
     assert seen.left_out == (
-        "left out by rule: rows that cannot be read; rows without who or week or day; "
+        f"left out by rule: rows that cannot be read; rows without who or {needed}; "
         "rows that the query drops; rows of other periods than 3; rows with day other than the 3 "
-        "named; cells of spent, shop without a plain value; what a person has beyond the bounds"
+        "named; cells of spent, shop without a plain value; people whose number of spent is outside 0 to 20.5; "
+        "what a person has beyond the bounds"
     )
     assert seen.left_out in seen.text()
     owners = dp.PrivateAggregate(["a", "b"], [dp.Count()], dp.Budget(1.0))
     seen = view(**run_record.facts(owners, None) | RECORD)
     assert seen.left_out == ("left out by rule: rows that cannot be read; rows without a and b")
+    one = dp.PrivateAggregate("a", [dp.Max("spent")], dp.Budget(1.0))
+    facts = run_record.facts(one, None) | {"partitions_of_one_person": 1}
+    assert "beyond" not in view(**facts | RECORD).left_out
+    by = dp.PrivateAggregate("a", [dp.Max("spent")], dp.Budget(1.0, 1e-6), ["day"])
+    facts = run_record.facts(by, None) | {"partitions_of_one_person": 2}
+    assert view(**facts | RECORD).left_out.endswith("beyond the bounds")
     assert view().left_out == "" and made([()]).record["parameters"]["person"] == "who"

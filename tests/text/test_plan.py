@@ -173,11 +173,17 @@ def test_several_owners_are_named_in_one_line():
 @pytest.mark.parametrize(
     ("budget", "said"),
     [
-        ({"epsilon": "1", "delta": "0"}, "(epsilon 1); all rows of a person less: epsilon 30 for"),
-        ({"rho": "1/10", "delta": "0"}, "(rho 0.1); all rows of a person less: rho 90 for rows of"),
+        (
+            {"epsilon": "1", "delta": "0"},
+            "(epsilon 1); all rows of a person less: for a person with 30",
+        ),
+        (
+            {"rho": "1/10", "delta": "0"},
+            "less: for a person with 30 values of day rho 90 in all. Where",
+        ),
         (
             {"epsilon": "1", "delta": "1/9"},
-            "less: epsilon 30 for rows of 30, and more delta. Where",
+            "of day epsilon 30 in all, and more delta. Where",
         ),
         ({"rho": "1", "delta": "1/9"}, "(rho 1); all rows of a person less. Where people are"),
     ],

@@ -23,6 +23,7 @@ class Visit(NamedTuple):
 class Wrong:
     who: bytes
     day: int
+    other: int
     spent: str
 
 
@@ -115,7 +116,7 @@ def test_elements_that_are_no_rows_and_types_that_no_value_can_have_are_refused(
     with pytest.raises(TypeError, match="column 'who' must hold integers, text, dates or boolea"):
         built([], Wrong, of("who", "day", "day"))
     with pytest.raises(TypeError, match="column 'spent' must hold numbers, not string"):
-        built([], Wrong, of("day", "day", "spent"))
+        built([], Wrong, of("other", "day", "spent"))
 
 
 def test_what_is_read_is_known(tmp_path: Path) -> None:

@@ -192,6 +192,9 @@ def test_a_total_of_some_rows_has_an_interval() -> None:
         table = made.table.to_pylist()
         places = list(range(0, len(table), 2))
         number, low, high = made.total(places)["count"]
+        for wrong in (["1"], [0, len(table)], [-1], [True]):
+            with pytest.raises(ValueError, match="rows must be places in the table, 0 to "):
+                made.total(wrong)
         assert number == sum(table[at]["count"] for at in places) and low <= number <= high
         for record in ({}, {"noise_of_sums": {}}):
             changed = {**made.record, "noise_of_sums": {}, **record}
@@ -253,6 +256,7 @@ WRONG: dict[str, tuple[list[Any], dict[str, Any], str]] = {
     ),
     "a word": (["region"], {"totals": "maybe"}, "totals must be"),
     "a mapping": ([{"partition": "region", "share": 2}], {}, "have a partition"),
+    "a misspelt column": (["regoin"], {}, "Did you mean region"),
 }
 
 
@@ -263,6 +267,11 @@ def test_what_cannot_agree_is_refused_when_it_is_built(name: str) -> None:
         tables_of(also_by, ["region", "store"], **more)
     if name not in ("a word", "a mapping"):
         tables_of(also_by, ["region", "store"], **more, totals="apart")
+
+
+def test_a_text_is_no_list_of_tables() -> None:
+    with pytest.raises(TypeError, match=r"Write also_by=\['total'\]"):
+        tables_of("total", ["region"])
 
 
 def test_what_does_not_add_up_stays_apart() -> None:

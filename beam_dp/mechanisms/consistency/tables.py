@@ -131,7 +131,7 @@ def nested(
     Args:
         subject: who asks, for the message.
         name: its parameter.
-        columns: those of each table.
+        columns: those of each table, the first one's first.
 
     Raises:
         ParameterError: where they cannot agree.
@@ -151,6 +151,9 @@ def nested(
     is_crossed = len(of_last) == 2 and last <= 3 and len(pairs) == 2 * last - 2
     is_crossed = is_crossed and of_last[0] ^ of_last[1] == ranked[last]
     rule = "be tables that nest, or one by two groups of columns, by each group, and of all rows"
+    first, *others = columns
+    near = (checks.near(each, first) for by in others for each in by if each not in first)
     hint = "Three and more crossed tables cannot agree: leave some out, or leave the totals apart."
+    hint = " ".join([*filter(None, near), hint])
     checks.require(is_chain or is_crossed, subject, name, rule, hint)
     return order, pairs

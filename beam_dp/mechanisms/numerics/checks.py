@@ -155,7 +155,8 @@ def column(subject: str, name: str, value: object) -> str:
 
 def columns(subject: str, name: str, values: object) -> tuple[str, ...]:
     """Return `values` as a tuple of different column names."""
-    hint = f'Write {name}=["day"] for one column.'
+    alone = values if isinstance(values, str) and values else "day"
+    hint = f'Write {name}=["{alone}"] for one column.'
     given = sequence(subject, name, values, "column names", hint)
     names = tuple(column(subject, name, value) for value in given)
     require(

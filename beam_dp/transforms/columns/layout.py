@@ -263,8 +263,7 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
         kind, (fits, rule) = ids.stored(types[name]), _RULES[role]
         if not fits(kind):
             raise TypeError(
-                f"column {name!r} must hold {rule}, not {types[name]}. Cast it before this "
-                "transform."
+                f"column {name!r} must hold {rule}, not {types[name]}. {_instead(name, kind, role)}"
             )
     for name, what, keys, part in _named_keys(layout):
         kind = ids.stored(types.get(name, pa.null()))
@@ -274,6 +273,19 @@ def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
                 f"column {name!r} must be able to hold {what} {key!r}, and none of its values, of "
                 f"type {kind}, is that. Name {written_forms.needed(kind)}."
             )
+
+
+def _instead(name: str, kind: pa.DataType, role: Role) -> str:
+    """Return what to do with a column of a type that does not fit its role."""
+    if pa.types.is_nested(kind):
+        return "Make a column of the part of it that is meant, and name that."
+    cast = "query='SELECT *, CAST(\"{0}\" AS {1}) AS {0}_{2} FROM rows', and name {0}_{2}."
+    if pa.types.is_timestamp(kind) and role is Role.OWNER:
+        return f"Write {cast.format(name, 'DATE', 'day')}"
+    if ids.is_text(kind):
+        frame = f'Of a DataFrame, give df.astype({{"{name}": float}})'
+        return f"{frame}; of files, write {cast.format(name, 'DOUBLE', 'number')}"
+    return "Cast it before this transform."
 
 
 def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
@@ -290,9 +302,9 @@ def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
         found = forms.get(name, frozenset()) - written_forms.JSON_TYPES
         if found and found.isdisjoint(named := keys.forms[part]):
             raise ValueError(
-                f"column {name!r} must have the form of {what}, {' and '.join(sorted(named))}, and "
-                f"its files begin with {' and '.join(sorted(found))}. Write {what} as the files "
-                "do, or change the column by a query."
+                f"column {name!r} must be written as {what} is, in {_joined(named)}, and its files "
+                f"begin with {_joined(found)}. Write {what} as the cells are, or change the column "
+                "by a query."
             )
     for name in layout.partition if layout.public is None else ():
         types = forms.get(name, frozenset()) & written_forms.JSON_TYPES
@@ -302,6 +314,10 @@ def check_forms(layout: Layout, forms: Mapping[str, frozenset[str]]) -> None:
                 f'{" and ".join(sorted(types))}: 1 and "1" are two partitions where partitions are '
                 "selected privately. Write one type, or name the partitions."
             )
+
+
+def _joined(forms: frozenset[str]) -> str:
+    return " and ".join(sorted(forms)).removeprefix("other ")
 
 
 def _named_keys(layout: Layout) -> Iterator[tuple[str, str, public_keys.PublicKeys, int]]:

@@ -31,12 +31,17 @@ _MOST = 10_000
 """So many different texts say how a column is written."""
 
 
+def are(texts: pa.Array, form: str) -> pa.Array:
+    """Return which texts have a form."""
+    return pc.match_substring_regex(texts, _FORMS[form])
+
+
 def of_texts(texts: pa.Array) -> frozenset[str]:
     """Return the forms of some texts; of nulls there is none."""
     left = pc.drop_null(pc.unique(texts))[:_MOST]
     found = set()
-    for form, pattern in _FORMS.items():
-        same = pc.match_substring_regex(left, pattern)
+    for form in _FORMS:
+        same = are(left, form)
         found |= {form} if pc.any(same).as_py() else set()
         left = left.filter(pc.invert(same))
     return frozenset(found | ({TEXT} if len(left) else set()))
@@ -74,14 +79,14 @@ def unlike(keys: pa.Array, kind: pa.DataType) -> object:
     is_number = not (pa.types.is_date(kind) or pa.types.is_boolean(kind))
     texts = plain if is_number and pa.types.is_integer(plain.type) else plain.cast(pa.string())
     if pa.types.is_date(kind):
-        same = pc.match_substring_regex(texts, _FORMS[DATE])
+        same = are(texts, DATE)
         days = pc.strptime(texts, "%Y-%m-%d", "s", error_is_null=True).cast(pa.date32())
         fits = pc.and_(same, pc.fill_null(pc.equal(days.cast(pa.string()), texts), False))
     elif pa.types.is_boolean(kind):
         fits = pc.is_in(texts, pa.array(["0", "1", *TRUTHS]))
     else:
         if texts is not plain:
-            same = pc.match_substring_regex(texts, _FORMS[WHOLE])
+            same = are(texts, WHOLE)
             texts = pc.if_else(same, texts, None)
         numbers = texts.cast(pa.decimal128(38)).cast(pa.decimal256(40))
         least, most = _ends(kind)

@@ -45,17 +45,21 @@ def test_floats_are_items_and_whole_ones_are_owners() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "words"),
+    ("name", "kind", "words", "instead"),
     [
-        ("item", pa.list_(pa.int64()), "to be compared, not list"),
-        ("flag", pa.list_(pa.int64()), "to be compared, not list"),
-        ("epsilon", pa.string(), "numbers, not string"),
+        ("item", pa.list_(pa.int64()), "to be compared, not list", "Make a column of the part"),
+        ("flag", pa.struct({"a": pa.int64()}), "to be compared, not struct", "Make a column"),
+        ("epsilon", pa.string(), "numbers, not string", "df.astype"),
+        ("value", pa.large_string(), "numbers, not", 'CAST."x" AS DOUBLE. AS x_number'),
+        ("value", pa.timestamp("ns"), "numbers, not timestamp", "Cast it before"),
+        ("item", pa.timestamp("us"), "compared, not timestamp", "Cast it before"),
+        ("owner", pa.timestamp("us"), "not timestamp", 'CAST."x" AS DATE. AS x_day FROM rows'),
     ],
 )
 def test_arrow_types_that_cannot_hold_it_are_refused(
-    name: str, kind: pa.DataType, words: str
+    name: str, kind: pa.DataType, words: str, instead: str
 ) -> None:
     asked = layout.Layout("who", (), (COLUMNS[name],), None, bytes(32))
-    with pytest.raises(TypeError, match=rf"^column 'x' must hold .*{words}.*Cast it"):
+    with pytest.raises(TypeError, match=rf"^column 'x' must hold .*{words}.*{instead}"):
         layout.check_types(asked, {"x": kind})
     layout.check_types(asked, {"x": pa.int64()})

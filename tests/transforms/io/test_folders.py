@@ -69,7 +69,7 @@ def test_keys_in_another_form_are_refused_when_it_is_built(table: Callable[[str]
     pattern = table(".csv")
     asked = {"person": "who", "metrics": [dp.Count()], "budget": dp.Budget(1)}
     asked |= {"partition": ["day"], "partitions": dp.PublicPartitions([1, 2])}
-    with pytest.raises(ValueError, match="must have the form of the public key, whole numbers"):
+    with pytest.raises(ValueError, match="must be written as the public key is, in whole n"):
         dp.release(pattern.replace("/*/", "/day=2026*/"), **asked)
 
 
