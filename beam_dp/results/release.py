@@ -126,8 +126,8 @@ class Released:
             overwrite: whether a file of that name is replaced.
 
         Raises:
-            ValueError: for a wrong path or style, and a file that exists; where jinja2 is not installed: the extra
-                `report` has it.
+            ValueError: for a wrong path or style, and a file that exists; where jinja2 is not
+                installed: the extra `report` has it.
         """
         report.check(path, number_style, overwrite)
         view, *others = (View.of(each.table, each.record) for each in (self, *self.others))
