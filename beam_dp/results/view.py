@@ -270,7 +270,9 @@ def left_out(record: Mapping[str, Any]) -> str:
     metrics = parameters.get("metrics") or [parameters.get("statistic") or {}]
     columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
     if columns:
-        texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
+        means = " and ".join(map(plain, parameters.get("means_of_sums", ())))
+        zero = f" (in {means}, made of a sum and a count, they count as 0)" * bool(means)
+        texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value{zero}")
     bounds = parameters.get("bounds") or {}
     limits = (bounds.get(name) for name in ("partitions", "rows_per_partition", "rows"))
     if record.get("partitions_of_one_person") or any(isinstance(each, int) for each in limits):

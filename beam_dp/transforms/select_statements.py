@@ -316,7 +316,7 @@ class _Reader:
         if name in ("avg", "mean"):
             if _is_condition(tree):
                 return "ratio", row_queries.where(kept, tree), {}
-            options = {} if kept is None else {"own_count": True}
+            options = {"own_count": True}  # of SQL, beside a sum and a count too
         return _METRICS[name], row_queries.where(kept, tree), options
 
     def _post_process(self) -> str:

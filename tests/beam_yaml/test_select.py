@@ -20,6 +20,7 @@ ROWS = pa.table({
     "day": [1 + row % 4 for row in range(600)],
     "spent": [float(row % 7) for row in range(600)],
     "n": [row % 5 for row in range(600)],
+    "x": [None if row % 2 else 10.0 for row in range(600)],
     "kind": [None if row % 6 == 0 else "xy"[row % 2] for row in range(600)],
 })  # fmt: skip
 PARTITIONS = {"partitions": dp.PublicPartitions(["a", "b", "c"])}
@@ -27,6 +28,7 @@ SAME = [
     "SELECT count(kind) AS c, count_if(spent > 3) AS m, sum(kind = 'x') AS x FROM rows",
     "SELECT count(*) FILTER (WHERE n > 2) AS c, sum(spent) FILTER (WHERE kind = 'x') AS s FROM rows",
     "SELECT sum(spent * n) AS s FROM rows WHERE spent BETWEEN 2 AND 5 AND kind IS NOT NULL",
+    "SELECT avg(x) AS a, sum(x) AS s, count(*) AS c FROM rows",
     "SELECT avg(spent) FILTER (WHERE kind = 'x') AS a, sum(spent) AS s, count(*) AS c FROM rows",
     "SELECT store, sum(n) AS s FROM rows WHERE day < 3 GROUP BY store ORDER BY s, store LIMIT 2",
     "SELECT store, sum(n) AS s, s * 2 AS d FROM rows GROUP BY store HAVING sum(n) > 390 ORDER BY 1",

@@ -20,7 +20,7 @@ COMPILED = {
     "SELECT count(visitor_id) AS n, count(DISTINCT visitor_id) AS people FROM rows": """
         metrics: [{count: , name: n}, {people_count: , name: people}]""",
     "SELECT sum(spent), avg(spent), min(spent), max(spent), median(spent) FROM rows": """
-        metrics: [{sum: spent, name: sum_spent}, {mean: spent, name: mean_spent},
+        metrics: [{sum: spent, name: sum_spent}, {mean: spent, own_count: true, name: mean_spent},
                   {min: spent, name: min_spent}, {max: spent, name: max_spent},
                   {median: spent, name: median_spent}]""",
     "SELECT var_pop(x), stddev_pop(x) AS s FROM rows": """
@@ -62,7 +62,7 @@ COMPILED = {
     "SELECT sum(price * n) AS revenue, avg(price * n) AS each FROM rows": """
         query: SELECT visitor_id, (price * n) AS revenue FROM rows
         numbers: [price, n]
-        metrics: [{sum: revenue, name: revenue}, {mean: revenue, name: each}]""",
+        metrics: [{sum: revenue, name: revenue}, {mean: revenue, own_count: true, name: each}]""",
     "SELECT sum(spent * 2) AS spent FROM rows WHERE spent > 5": """
         query: SELECT visitor_id, (spent * 2) AS "(spent * 2)" FROM rows WHERE (spent > 5)
         numbers: [spent]
@@ -191,7 +191,7 @@ COMPILED = {
     # BigQuery's page on its clause for differential privacy, with the clause's own words left out
     "SELECT item, avg(quantity) AS average_quantity FROM professors GROUP BY item": """
         partition: [item]
-        metrics: [{mean: quantity, name: average_quantity}]""",
+        metrics: [{mean: quantity, own_count: true, name: average_quantity}]""",
     "SELECT item, count(*) AS times_requested FROM professors GROUP BY item": """
         partition: [item]
         metrics: [{count: , name: times_requested}]""",
@@ -208,7 +208,7 @@ COMPILED = {
     "SELECT day, count(*), sum(spent), avg(spent) FROM 'docs/start/visits.csv' GROUP BY day": """
         input: docs/start/visits.csv
         partition: [day]
-        metrics: [{count: , name: count}, {sum: spent, name: sum_spent}, {mean: spent, name: mean_spent}]""",
+        metrics: [{count: , name: count}, {sum: spent, name: sum_spent}, {mean: spent, own_count: true, name: mean_spent}]""",
     """SELECT dayname(DATE '2026-11-22' + CAST(day AS INTEGER)) AS weekday, sum(spent * 1.2) AS spent
        FROM 'docs/start/visits.csv' WHERE minutes > 5 GROUP BY weekday""": """
         input: docs/start/visits.csv
@@ -240,7 +240,7 @@ COMPILED = {
           WHERE day > 3 GROUP BY visitor_id, store)
           SELECT visitor_id, store, most, (n > 3) AS often FROM t WHERE (most > 5)
         numbers: [day, spent]
-        metrics: [{mean: most, name: m}, {ratio: often, name: often}]""",
+        metrics: [{mean: most, own_count: true, name: m}, {ratio: often, name: often}]""",
     """WITH t AS (SELECT v.visitor_id, day, min(CAST(v.at_time AS TIMESTAMP)) AS first,
        sum(if(kind = 'a', price * n, 0)) AS a, count(DISTINCT item) AS items FROM 'v.csv' AS v
        WHERE item > 2 GROUP BY v.visitor_id, day)
@@ -272,8 +272,8 @@ COMPILED = {
         numbers: [l_discount, l_extendedprice, l_tax]
         metrics: [{sum: l_quantity, name: sum_qty}, {sum: l_extendedprice, name: sum_base_price},
           {sum: sum_disc_price, name: sum_disc_price}, {sum: sum_charge, name: sum_charge},
-          {mean: l_quantity, name: avg_qty}, {mean: l_extendedprice, name: avg_price},
-          {mean: l_discount, name: avg_disc}, {count: , name: count_order}]
+          {mean: l_quantity, own_count: true, name: avg_qty}, {mean: l_extendedprice, own_count: true, name: avg_price},
+          {mean: l_discount, own_count: true, name: avg_disc}, {count: , name: count_order}]
         post_process: SELECT * FROM released ORDER BY l_returnflag, l_linestatus""",
     """select sum(l_extendedprice * l_discount) as revenue from lineitem
        where l_shipdate >= date '1994-01-01' and l_shipdate < date '1994-01-01' + interval '1' year
