@@ -33,6 +33,7 @@ import datetime
 import decimal
 import functools
 import importlib.util
+import itertools
 import json
 import pathlib
 import re
@@ -120,6 +121,9 @@ _TYPES = {
     *("ANY", "INVALID"),  # of what takes every type, and of columns before they have one
 }
 _DECIMAL = "DECIMAL_TYPE_INFO"
+_ORDERS = ("<", ">", "<=", ">=", "greatest", "least")
+_DIGITS = re.compile(r"\s*[-+]?[\d.,/ ]*\d[\d.,/ ]*(e[-+]?\d+)?\s*", re.IGNORECASE)
+"""Text that is a number, or a date that text does not order."""
 _READ_CSV = "read_csv(?, all_varchar = true, header = true)"
 _PUBLIC = {
     **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), _READ_CSV),
@@ -645,8 +649,12 @@ class _Engine:
         except _RAISED as error:
             made.set_exception(error)
 
-    def _bound(self, schema: pa.Schema) -> pa.Schema:
+    def _bound(self, schema: pa.Schema, untyped: frozenset[str] = frozenset()) -> pa.Schema:
         """Return the schema of what comes out.
+
+        Args:
+            schema: that of what goes in.
+            untyped: the columns that are text because all cells of their file are.
 
         Raises:
             ValueError: the query does not fit the columns. The message knows of no row.
@@ -655,7 +663,7 @@ class _Engine:
         none = [pa.nulls(0, kind) for kind in schema.types]
         try:
             empty = _plain(pa.RecordBatch.from_arrays(none, schema=schema))
-            self._check_plan(empty)
+            self._check_plan(empty, untyped)
             made = self._run(empty).schema
         except (pa.ArrowException, duckdb().Error) as error:
             problem = str(error)
@@ -667,7 +675,7 @@ class _Engine:
         _require(made.names == names, rule, "")
         return made
 
-    def _check_plan(self, empty: pa.RecordBatch) -> None:
+    def _check_plan(self, empty: pa.RecordBatch, untyped: frozenset[str]) -> None:
         """Refuse what DuckDB would do otherwise than on values of plain types."""
         engine, text = self._planner, self._query.text.replace("'", "''")
         engine.register("empty", empty)
@@ -685,6 +693,8 @@ class _Engine:
                 _require(plain, rule, hint)
             elif part.get("type") == "OPERATOR_CAST" and not part["function_data"]["try_cast"]:
                 _check_implicit(engine, part)
+            elif untyped and part.get("qname", {}).get("path", [""])[-1] in _ORDERS:
+                _check_order(part, untyped)
 
 
 def parts_of(tree: Any) -> Iterator[dict[str, Any]]:
@@ -709,6 +719,24 @@ def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
     rule = f"cast text to {kind}, as that of {child['alias'] or 'an expression'}"
     hint = f"Write CAST({child['alias'] or 'text'} AS {kind}); numbers names the numbers of CSV"
     raise checks.ParameterError(_SUBJECT, "query", rule, hint)
+
+
+def _check_order(call: Mapping[str, Any], untyped: frozenset[str]) -> None:
+    """Refuse an order of texts that may be numbers: 10 is before 9 there."""
+    is_text = [each.get("return_type", {}).get("id") == "VARCHAR" for each in call["children"]]
+    sides = [list(parts_of(each)) for each in call["children"]]
+    read = [[part["alias"] for part in side if part.get("type") == "BOUND_REF"] for side in sides]
+    columns = list(dict.fromkeys(itertools.chain(*read)))
+    if not all(is_text) or untyped.isdisjoint(columns):
+        return
+    said = " and ".join(columns)
+    rule = f"say as what it compares {said}: cells of CSV are text, where 10 is before 9"
+    hint = f"Write {' and '.join(f'CAST({name} AS DOUBLE)' for name in columns)}, or AS DATE"
+    _require(sum(map(bool, read)) < 2, rule, hint)
+    for text in (part.get("value") for part in itertools.chain(*sides)):
+        is_number = isinstance(text, str) and _DIGITS.fullmatch(text) is not None
+        hint = f"Write numbers without quotes, as in {said} > 5, and dates like '2026-11-24'"
+        _require(not is_number, f"not order {said} by {text!r}: of text 10 is before 9", hint)
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

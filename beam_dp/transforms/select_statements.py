@@ -64,6 +64,7 @@ _PARTS_OF_TIMES = (
     "(iso)?year|yearweek|quarter|month|week|isodow|day(of(week|year)|name)?|monthname|hour|minute|"
     "second|epoch|last_day|date_(part|trunc|diff)|strftime"
 )
+_NUMBERS = "U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DEC|NUMERIC"
 _TIMES = "to_.*s|date_trunc|last_day|try_strptime"
 
 Tree = dict[str, Any]
@@ -499,5 +500,5 @@ def _kind(tree: Tree) -> str:
     if named.startswith(("DATE", "TIMESTAMP", "INTERVAL")) or _called(tree, _TIMES):
         return "TIMESTAMP"
     if not _called(tree, _ARITHMETIC):
-        return ""
+        return "DOUBLE" * (re.match(_NUMBERS, named) is not None)
     return "TIMESTAMP" if "TIMESTAMP" in map(_kind, _operands(tree)) else "DOUBLE"

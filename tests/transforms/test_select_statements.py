@@ -155,6 +155,10 @@ COMPILED = {
         partition: [day]
         query: SELECT visitor_id, CAST(at_time AS DATE) AS day FROM rows
         metrics: [{count: , name: n}]""",
+    "SELECT count(*) AS n FROM rows WHERE CAST(a AS DOUBLE) < b AND c > CAST(d AS INT)": """
+        query: SELECT visitor_id FROM rows WHERE (CAST(a AS DOUBLE) < b AND c > CAST(d AS INT))
+        numbers: [b, c]
+        metrics: [{count: , name: n}]""",
     "SELECT count(DISTINCT item) AS items FROM rows WHERE item > 5": """
         query: SELECT visitor_id, item FROM rows WHERE (TRY_CAST(item AS DOUBLE) > 5)
         metrics: [{distinct_count: item, name: items}]""",
