@@ -119,9 +119,11 @@ class _Reader:
         self._tables = row_queries.names_of(table)
         self._node: Tree = row_queries.rewritten(node, self._unqualified)
         self._items: list[Tree] = self._node["select_list"]
-        of_rows = [self._items, self._node["where_clause"]]
         units = [*people, *filter(None, [period])]
-        self._read = {*map(column_name, row_queries.parts_of(of_rows)), *units}
+        calls = list(filter(_aggregate, row_queries.parts_of(self._items)))
+        self._read = {*_columns([calls, self._node["where_clause"]]), *units}
+        made = {item["alias"] for item in self._items if _aggregate(item)}
+        self._read |= {*_columns(self._items)} - made
         self._people, self._period = people, period
         self._outputs = {name: _reference(name) for name in units}  # the columns of the query
         self._text = {*units}  # columns whose cells are needed as they are written
@@ -143,7 +145,7 @@ class _Reader:
         """Return the SELECT of a WITH, which takes columns of text as what they are used as."""
         node, calls = self._node, list(filter(_aggregate, self._items))
         compared = [each for each in calls if each["distinct"]] + node["group_expressions"]
-        self._text |= {*map(column_name, row_queries.parts_of(compared))}
+        self._text |= {*_columns(compared)}
         parts = row_queries.rewritten([self._items, node["where_clause"]], self._typed)
         added = [each for each in parts[0] if _aggregate(each) in _METRICS and not each["distinct"]]
         values = (given["expression"] for each in added for given in each["arguments"])
@@ -232,7 +234,7 @@ class _Reader:
         hint = f"Write SELECT {self._sql(tree)} AS day, ... GROUP BY day"
         _require(bool(name), "name each expression of GROUP BY", hint)
         is_public = "column_names" in tree and not column_name(tree)
-        read = self._read if is_public else {*map(column_name, row_queries.parts_of(tree))}
+        read = self._read if is_public else {*_columns(tree)}
         rule = f"give {self._sql(tree)} another name than {name}, which it reads"
         _require(column_name(tree) == name or name not in read, rule, hint)
         self._keys[_same(tree)] = name
@@ -257,6 +259,9 @@ class _Reader:
         """Return the name of the metric that an aggregate is, which is released too."""
         word, tree, options = self._asked(call)
         plain = column_name(tree or {})
+        if word == "sum" and _aggregate(call) == "count" and call["filter"] is None:
+            counted = _last(call["arguments"][0]["expression"])
+            alias = alias or f"count_{counted}" * bool(counted)
         asked = json.dumps([word, tree, options])
         if asked in self._metrics:
             return self._metrics[asked][0]
@@ -313,7 +318,7 @@ class _Reader:
             tree = {**exists, "children": [tree]}
         if name in _COUNTS or (name == "sum" and _is_condition(tree)):
             tree = tree if name == "count_star" else row_queries.where(tree, _number(1), _number(0))
-            return "sum", row_queries.where(kept, tree, _number(0)), {}
+            return "sum", row_queries.where(kept, tree, _number(0)), {"unit": 1}
         if name in ("avg", "mean"):
             if _is_condition(tree):
                 return "ratio", row_queries.where(kept, tree), {}
@@ -428,6 +433,11 @@ def _called(tree: Tree, names: str) -> bool:
 def _same(tree: Tree) -> str:
     """Return what two expressions have in common that mean the same."""
     return json.dumps({**tree, "alias": ""}, sort_keys=True)
+
+
+def _columns(tree: Any) -> Iterator[str]:
+    """Yield the columns of rows that a part of a statement names."""
+    return map(column_name, row_queries.parts_of(tree))
 
 
 def _last(tree: Tree) -> str:

@@ -73,6 +73,19 @@ def test_shares_and_distinct_values_and_totals():
     assert shares["ns"].to_pylist() == [5]
 
 
+def test_counts_of_some_rows_are_whole_numbers_under_their_names():
+    asked = "SELECT store, count(kind), count_if(n > 2) AS many, many / count(*) AS share FROM rows"
+    columns = {"who": [n // 3 for n in range(30_000)], "n": [n % 4 for n in range(30_000)]}
+    rows = pa.table(
+        {**columns, "kind": ["x", None, "y"] * 10_000, "store": ["a", "b", "c"] * 10_000}
+    )
+    options = {"rows": rows, "person": "who", "budget": dp.Budget(1.0), **PARTITIONS}
+    released = dp.select(f"{asked} GROUP BY store", **options)
+    found = [*released.table["count_kind"].to_pylist(), *released.table["many"].to_pylist()]
+    assert len(found) == 6 and all(map(float.is_integer, found))
+    assert "; cells of count_kind, many without a plain value" in repr(released)
+
+
 def test_the_record_and_the_page_say_what_was_computed():
     asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING s > 0"
     released = exact(asked, **PARTITIONS)

@@ -31,19 +31,28 @@ COMPILED = {
         metrics: [{quantile: x, p: 0.25, name: low}]""",
     "SELECT count(x) AS known FROM rows": """
         query: SELECT visitor_id, CASE WHEN (x IS NOT NULL) THEN 1 ELSE 0 END AS known FROM rows
-        metrics: [{sum: known, name: known}]""",
+        metrics: [{sum: known, unit: 1, name: known}]""",
+    "SELECT count(x), count(x) / count(*) AS share FROM rows": """
+        query: SELECT visitor_id, CASE WHEN (x IS NOT NULL) THEN 1 ELSE 0 END AS count_x FROM rows
+        metrics: [{sum: count_x, unit: 1, name: count_x}, {count: , name: count}]
+        post_process: SELECT *, (count_x / count) AS share FROM released""",
+    "SELECT count_if(x > 5) AS rich, count(*) AS n, rich / n AS share FROM rows": """
+        query: SELECT visitor_id, CASE WHEN (x > 5) THEN 1 ELSE 0 END AS rich FROM rows
+        numbers: [x]
+        metrics: [{sum: rich, unit: 1, name: rich}, {count: , name: n}]
+        post_process: SELECT *, (rich / n) AS share FROM released""",
     "SELECT sum(x = 'yes') AS agreed FROM rows": """
         query: SELECT visitor_id, CASE WHEN (x = 'yes') THEN 1 ELSE 0 END AS agreed FROM rows
-        metrics: [{sum: agreed, name: agreed}]""",
+        metrics: [{sum: agreed, unit: 1, name: agreed}]""",
     "SELECT countif(s LIKE 'a%') AS n, count_if(x > 5) AS m FROM rows": """
         query: SELECT visitor_id, CASE WHEN (s LIKE 'a%') THEN 1 ELSE 0 END AS n,
           CASE WHEN (x > 5) THEN 1 ELSE 0 END AS m FROM rows
         numbers: [x]
-        metrics: [{sum: n, name: n}, {sum: m, name: m}]""",
+        metrics: [{sum: n, unit: 1, name: n}, {sum: m, unit: 1, name: m}]""",
     "SELECT count(*) FILTER (WHERE x IN (1, 2)) AS n FROM rows": """
         query: SELECT visitor_id, CASE WHEN (x IN (1, 2)) THEN 1 ELSE 0 END AS n FROM rows
         numbers: [x]
-        metrics: [{sum: n, name: n}]""",
+        metrics: [{sum: n, unit: 1, name: n}]""",
     "SELECT sum(x) FILTER (WHERE kind = 'a') AS a FROM rows": """
         query: SELECT visitor_id, CASE WHEN (kind = 'a') THEN x ELSE NULL END AS a FROM rows
         numbers: [x]
@@ -374,4 +383,4 @@ def test_of_several_owners_those_that_are_there_are_counted() -> None:
     [count] = Statement.of("SELECT count(buyer) AS n FROM rows", ("buyer", "seller")).mapping[
         "metrics"
     ]
-    assert count == {"sum": "n", "name": "n"}  # of rows that have one
+    assert count == {"sum": "n", "unit": 1, "name": "n"}  # of rows that have one
