@@ -51,6 +51,14 @@ def test_one_statement_is_a_release(visits, capfd):
     assert "each" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("keys", [["--delta", "1e-6"], ["--public_partitions", "a,b"]])
+def test_what_leaves_no_row_is_said(visits, capfd, keys):
+    asked = f"SELECT store, count(*) AS n FROM '{visits}' GROUP BY store HAVING n > 1000000"
+    assert select.main([*WORDS, *keys, asked, "--output", f"{visits}.out.csv"]) == 0
+    said = capfd.readouterr().out.splitlines()[-1]
+    assert said == "no row is left: no partition was selected, or HAVING or LIMIT leaves none"
+
+
 def test_its_mapping_makes_the_same_plan(visits, capfd):
     asked, folder = STATEMENT.format(visits), Path(visits).parent
     words = [*WORDS[:4], *KEYS, "--output", str(folder / "out.csv")]
