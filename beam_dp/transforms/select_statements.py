@@ -52,6 +52,7 @@ _REFUSED = {
     "SUBQUERY": ("have no SELECT in FROM", "Write one SELECT: WHERE filters, aggregates compute"),
     "TABLE_FUNCTION": ("call no function in FROM", "Write FROM 'visits.csv'"),
     "EMPTY": ("have FROM", "Write FROM 'visits.csv'"),
+    "schema_name": ("name its file in quotes", "Write FROM 'visits.csv'"),
 }
 _PARTS = {
     *("type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"),
@@ -96,6 +97,9 @@ class Statement:
         Raises:
             ValueError, TypeError: names the part that cannot be said, and says what to write.
         """
+        clause = re.search(r"\bSELECT\s+WITH\s+(\w+)", str(text), re.IGNORECASE)
+        rule = f"have no WITH {clause and clause[1]}: a release is always private"
+        _require(clause is None, rule, "Leave the clause out, with its OPTIONS")
         try:
             node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)
             return _Reader(node, people, period).statement()
@@ -207,7 +211,8 @@ class _Reader:
             names = names[len(names) > 1 and names[0].lower() in self._tables :]
             rule = f"name columns of its rows, and {'.'.join(names)} is none"
             is_public = any(each.has(names) for each in self._public)
-            _require(len(names) == 1 or is_public, rule, "Write spent, or rows.spent")
+            hint = f"Write spent, or rows.spent. For objects write a file with {'.'.join(names)} AS {names[-1]} first"
+            _require(len(names) == 1 or is_public, rule, hint)
             return {**tree, "column_names": names}
         return tree
 
@@ -336,6 +341,7 @@ class _Reader:
                 continue
             made, name = self._on_released(item), item["alias"] or column_name(item)
             name = name or column_name(made)
+            self._check_released(item, made)
             _require(bool(name), "name each expression", f"Write {self._sql(item)} AS name")
             if column_name(made) != name or name not in released:
                 further.append({**made, "alias": name})
@@ -351,6 +357,27 @@ class _Reader:
         parts |= {"where_clause": where, "modifiers": last}
         parts = row_queries.rewritten(parts, self._of_keys)
         return row_queries.sql_of(star, **parts)
+
+    def _check_released(self, item: Tree, made: Tree) -> None:
+        """Refuse an expression over aggregates that takes more than these and keys."""
+        known = {*self._keys.values(), *(name for name, _ in self._metrics.values())}
+        known |= {each["alias"] for each in self._items if each is not item}
+        parts = list(row_queries.parts_of(made))
+        for call in parts:
+            name = call["function_name"].lower() if call.get("class") == "FUNCTION" else "+"
+            hint = next(hint for names, hint in _INSTEAD.items() if re.fullmatch(names, name))
+            _require(name in row_queries.FUNCTIONS, f"not call {name}: no metric is that", hint)
+        for name in filter(None, map(_last, parts)):
+            rule, hint = f"group by {name}", f"Write GROUP BY {name}"
+            if any(part.get("class") == "WINDOW" for part in parts):
+                rule = f"take windows of what is released alone, and {name} is not"
+                hint = "Write sum(count(*)) OVER ()"
+            released = re.sub("_(low|high|rank_error)$", "", name)
+            _require(
+                {name.lower(), released.lower()} & {*map(str.lower, known)} != set(), rule, hint
+            )
+        is_text = (made.get("literal") or {}).get("kind") == "STRING"
+        _require(not is_text, f"compute numbers, and {self._sql(item)} is text", "Leave it out")
 
     def _on_released(self, tree: Any) -> Any:
         """Return an expression over aggregates as one over the columns that are released."""
