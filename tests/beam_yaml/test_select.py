@@ -1,5 +1,6 @@
 """A SELECT is released as its SQL says: without noise, its numbers are those of DuckDB."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -91,6 +92,7 @@ def test_the_record_and_the_page_say_what_was_computed():
     released = exact(asked, **PARTITIONS)
     assert released.record["job"]["post_process"].startswith("SELECT *, (s / 2) AS half FROM")
     assert released.record["columns"]["numbers"] == [["s", "s_low", "s_high"], ["half"]]
+    assert released.record["columns"]["computed"] == {"half": ["s"]}
     assert "half" in repr(released) and "half" in released.report()
     assert "rows that the query drops" not in repr(exact("SELECT sum(n) AS s FROM rows"))
 
@@ -122,6 +124,25 @@ def test_a_misspelt_column_of_the_released_table_names_its_neighbour():
     asked = "SELECT store, count(*) AS c FROM rows GROUP BY store HAVING stor + 1 > c"
     with pytest.raises(ValueError, match=r"and stor is none. Did you mean store\?"):
         exact(asked, **PARTITIONS)
+
+
+def test_what_is_computed_of_doubtful_numbers_is_marked():
+    asked = "SELECT store, count(*) AS n, sum(n) AS s, s / n AS r, r + 1 AS t, n_high * 2 AS h FROM rows"
+    rows = pa.table({"who": [*map(str, range(9_000))], "store": ["a", "b", "a"] * 3_000})
+    rows = rows.append_column(
+        "n", pa.array([None if store == "b" else 4 for store in rows["store"].to_pylist()])
+    )
+    options = {"rows": rows, "person": "who", "budget": dp.Budget(1.0)}
+    keys = dp.PublicPartitions(["a", "b"])
+    with without_noise():
+        released = dp.select(f"{asked} GROUP BY store", partitions=keys, **options)
+    lines = repr(released).splitlines()
+    cells = {line.split()[0]: re.sub(r"\[.*?\]", "", line).split()[1:] for line in lines[1:3]}
+    assert [cell[-1] == "*" for cell in cells["b"]] == [False, True, True, True, False]
+    assert [cell[-1] == "*" for cell in cells["a"]] == [False] * 5
+    assert "or they are computed of such (1 of s, 1 of r, 1 of t)" in " ".join(
+        " ".join(lines).split()
+    )
 
 
 def test_what_fails_on_released_numbers_leaves_the_table_as_it_is():
