@@ -341,6 +341,21 @@ class Query:
         made = bool(stars), named, computed, frozenset(mixed), tuple(public)
         return cls(sql_of(node, **parts), needs, *made)
 
+    @property
+    def times(self) -> list[tuple[str, str]]:
+        """The columns that it reads as dates or times, each with the SQL that does."""
+        found = []
+        for part in parts_of(tree_of(_SUBJECT, "query", self.text, FORM)):
+            cell, is_time = part.get("child") or {}, part.get("class") == "CAST"
+            if is_time:
+                is_time = part["type_expr"]["type_name"].upper().startswith(("DATE", "TIME"))
+            elif part.get("function_name", "").lower() == "try_strptime":
+                cell, is_time = part["arguments"][0]["expression"], True
+            names = cell.get("column_names", [""])
+            if is_time and names[-1] in self.needs and names[:-1] in ([], [TABLE]):
+                found.append((names[-1], value_of(_strict(part))))
+        return found
+
     def outputs(self, read: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, if these are the ones that go in."""
         return [*read, *self.named] if self.star else [*self.named]
@@ -524,6 +539,18 @@ def sql_of(node: Mapping[str, Any], **parts: Any) -> str:
     statement = {"node": {**node, **parts}, "named_param_map": []}
     tree = json.dumps({"error": False, "statements": [statement]})
     return _parsed("SELECT json_deserialize_sql(?::JSON)", tree)
+
+
+def reads(column: str, cells: pa.Array, expressions: Iterable[str]) -> bool:
+    """Return whether some expressions of a column have a value for one of these cells."""
+    engine = connected()
+    engine.register(TABLE, pa.table({column: cells}))
+    counts = " + ".join(f"count({each})" for each in expressions)
+    try:
+        [[found]] = engine.execute(f"SELECT {counts} FROM {TABLE}").fetchall()
+    except duckdb().Error:  # it is refused with the types of all columns
+        return True
+    return bool(found)
 
 
 def _check_patterns(node: Mapping[str, Any]) -> None:
