@@ -221,7 +221,9 @@ class Description:
     def check_files(self) -> None:
         """Refuse missing files, unknown file systems, and an output that replaces its input."""
         for name in ("input", "output"):
-            checks.require(bool(self.given.get(name)), _SUBJECT, name, "be given")
+            hint = "Write FROM 'visits.csv'." if name == "input" and self.became else ""
+            rule = "be given: FROM names no file" if hint else "be given"
+            checks.require(bool(self.given.get(name)), _SUBJECT, name, rule, hint)
         outputs, pages = self.files("output"), self.files("report")
         for path in filter(None, [*outputs, *pages]):
             open_files.check_system(_SUBJECT, "output", path)

@@ -11,7 +11,7 @@ from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeErro
 
 _ADVICE = {
     "person": "name its column, like visitor_id",
-    "metrics": "ask for one, like count, or sum of a column",
+    "metrics": "ask for one, like count, or sum of a column, or write a SELECT",
     "release.budget": "give an epsilon, like 1",
     "release.partition": "name its column, or leave them out: all rows are one",
     "bounds.partitions": "give a bound, like 3, or name the partitions: 1,2,3",

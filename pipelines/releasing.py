@@ -33,6 +33,8 @@ NOTHING = (
     "name the partitions: 1,2,3{}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
+NO_ROW = "no row is left: no partition was selected, or HAVING or LIMIT leaves none\n"
+"""The same of a job with SQL on its released table."""
 OF_QUERIES = (
     ". In a query what CAST cannot read is null, as a date like 24.11.2026, and a row without a key "
     "is dropped: beam-dp check says how many (not private)"
@@ -137,10 +139,11 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     sys.stdout.write(balance_line(balance))
     for output, released in zip(outputs, found, strict=True):
         selection = released.record["selection"]
-        if selection and not len(released.table):
+        if (selection or asked.after) and not len(released.table):
             which = f"{PurePath(output).name}: " * (len(outputs) > 1)
             of_query = OF_QUERIES if asked.query is not None else ""
-            sys.stdout.write(f"{which}{NOTHING.format(selection, of_query)}")
+            why = NOTHING.format(selection, of_query) if asked.after is None else NO_ROW
+            sys.stdout.write(f"{which}{why}")
     return 0
 
 

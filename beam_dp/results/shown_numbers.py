@@ -128,29 +128,41 @@ class ShownNumber:
         return text if known or exponent >= 0 else text.rstrip("0").rstrip(".")
 
 
+@dataclasses.dataclass(frozen=True)
 class ComputedNumber(ShownNumber):
-    """A number that is computed of released ones: nothing is stated of its truth."""
+    """A number that is computed of released ones: nothing is stated of its truth.
+
+    Attributes:
+        of_doubtful: whether one of these is doubtful.
+    """
+
+    of_doubtful: bool = False
 
     @staticmethod
     def doubts(numbers: Sequence[ShownNumber]) -> np.ndarray:
-        """Return which are missing."""
-        return np.array([each.value is None for each in numbers], bool)
+        """Return which are missing, or computed of doubtful ones."""
+        return np.array([n.value is None or getattr(n, "of_doubtful", 0) for n in numbers], bool)
 
     def __str__(self) -> str:
         return self.text
 
 
 def shown(
-    value: object, low: object = None, high: object = None, rank: float | None = None, **known: Any
+    value: object,
+    low: object = None,
+    high: object = None,
+    rank: float | None = None,
+    whole: bool = False,
+    **known: Any,
 ) -> ShownNumber:
     """Return a number as it stands in a released table; NaN and the infinities become None.
 
     Args:
-        value, low, high, rank: as in `ShownNumber`.
+        value, low, high, rank, whole: as in `ShownNumber`; an int is whole.
         known: its further attributes.
     """
     number, least, most = map(_finite, (value, low, high))
-    return ShownNumber(number, least, most, rank, whole=type(value) is int, **known)
+    return ShownNumber(number, least, most, rank, whole or type(value) is int, **known)
 
 
 def _finite(cell: object) -> float | None:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms.consistency.tables import interval_of_sum
@@ -192,6 +193,8 @@ class View:
                 if kept
                 else "may be of little use: they are missing, their interval is open or as wide as the "
                 "number (a share: 0.25), or their rank error is ±?"
+                + ", or they are computed of such"
+                * ("computed" in self.record[COLUMNS])
             )
             texts.append(
                 f"{all_numbers} {why} ({of_each}). More people per partition, fewer metrics or a "
@@ -270,7 +273,9 @@ def left_out(record: Mapping[str, Any]) -> str:
     metrics = parameters.get("metrics") or [parameters.get("statistic") or {}]
     columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
     if columns:
-        texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
+        means = " and ".join(map(plain, parameters.get("means_of_sums", ())))
+        zero = f" (in {means}, made of a sum and a count, they count as 0)" * bool(means)
+        texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value{zero}")
     for each in metrics:
         low, *_, high = map(_decimal, each.get("edges") or ("-inf", "inf"))
         if (low, high) != ("-inf", "inf"):
@@ -304,15 +309,30 @@ def _series(table: pa.Table, record: dict[str, Any]) -> tuple[Series, ...]:
     asked = [*asked, *({} for each in names if len(each) == 1)]
     asked = asked if len(asked) == len(names) else [{}] * len(names)
     passed = {e["metric"]: e.get("people_beyond") for e in record.get("releases", ())}
-    metrics = zip(names, asked, strict=True)
-    return tuple(each for metric in metrics for each in _of_metric(table, *metric, passed))
+    computed = record[COLUMNS].get("computed", {})
+    found: list[Series] = []
+    doubts: dict[str, np.ndarray] = {}
+    for of_metric, options in zip(names, asked, strict=True):
+        parts = [doubts[part] for part in computed.get(of_metric[0], ()) if part in doubts]
+        for each in _of_metric(table, of_metric, options, passed, parts):
+            found.append(each)
+            if computed and each.numbers:
+                marks = type(each.numbers[0]).doubts(each.numbers)
+                doubts |= dict.fromkeys((each.name, f"{each.name}_low", f"{each.name}_high"), marks)
+    return tuple(found)
 
 
 def _of_metric(
-    table: pa.Table, names: Sequence[str], asked: dict[str, Any], passed: dict[str, int | None]
+    table: pa.Table,
+    names: Sequence[str],
+    asked: dict[str, Any],
+    passed: dict[str, int | None],
+    parts: Sequence[np.ndarray],
 ) -> Iterator[Series]:
     if len(names) == 1:  # computed of the others
-        computed = tuple(map(ComputedNumber, table[names[0]].to_pylist()))
+        marks = np.any([np.zeros(len(table), bool), *parts], axis=0).tolist()
+        marked = zip(table[names[0]].to_pylist(), marks, strict=True)
+        computed = tuple(ComputedNumber(cell, of_doubtful=mark) for cell, mark in marked)
         yield Series(names[0], "", "", names[0], "", computed)
         return
     kind = asked.get("type", "")
@@ -326,7 +346,11 @@ def _of_metric(
             numbers = [shown(v, rank=math.inf if off is None else float(off)) for v, off in cells]
         else:
             share = kind == _SHARE
-            numbers = [shown(v, low, high, beyond=beyond, share=share) for v, low, high in cells]
+            whole = kind == "Sum" and str(asked.get("unit")) == "1"
+            numbers = [
+                shown(v, low, high, whole=whole, beyond=beyond, share=share)
+                for v, low, high in cells
+            ]
         yield Series(metric, kind, asked.get("column") or "", group[0], label, tuple(numbers))
 
 

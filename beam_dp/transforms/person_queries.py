@@ -452,7 +452,11 @@ def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms
     known = {name: types[name] for name in read if name in types}
     out: dict[str, pa.DataType] = {}
     if len(known) == len(read):
-        schema = row_queries._Engine(query).bound(pa.schema(list(known.items())))
+        untyped = {name for name, kind in known.items() if name in forms and ids.is_text(kind)}
+        of_csv = (each for each in query.public if not each.path.endswith(".parquet"))
+        untyped |= {name for each in of_csv for name in each.cells.column_names}
+        schema = pa.schema(list(known.items()))
+        schema = row_queries._Engine(query).bound(schema, frozenset(untyped))
         out = dict(zip(schema.names, schema.types, strict=True))
     kept = {name: name for name in read} if query.star else {}
     plain = kept | {name: of for name, of in query.named.items() if of is not None}

@@ -104,7 +104,10 @@ class ReleasedQuery:
         """Return the record of its table, which names the computed columns too."""
         of = record[run_record.COLUMNS]
         numbers = [*of["numbers"], *([name] for name in self.computed)]
-        return {**record, run_record.COLUMNS: {**of, "numbers": numbers}}
+        [_, *items] = row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)["select_list"]
+        parts = [[*map(row_queries.column_name, row_queries.parts_of(item))] for item in items]
+        computed = {n: [*filter(None, p)] for n, p in zip(self.computed, parts, strict=True)}
+        return {**record, run_record.COLUMNS: {**of, "numbers": numbers, "computed": computed}}
 
     def _made(self, table: pa.Table, as_text: bool) -> pa.Table:
         """Return what the SQL makes of a table: its columns, the place of each row, and numbers."""

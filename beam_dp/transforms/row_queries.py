@@ -33,6 +33,7 @@ import datetime
 import decimal
 import functools
 import importlib.util
+import itertools
 import json
 import pathlib
 import re
@@ -120,6 +121,9 @@ _TYPES = {
     *("ANY", "INVALID"),  # of what takes every type, and of columns before they have one
 }
 _DECIMAL = "DECIMAL_TYPE_INFO"
+_ORDERS = ("<", ">", "<=", ">=", "greatest", "least")
+_DIGITS = re.compile(r"\s*[-+]?[\d.,/ ]*\d[\d.,/ ]*(e[-+]?\d+)?\s*", re.IGNORECASE)
+"""Text that is a number, or a date that text does not order."""
 _READ_CSV = "read_csv(?, all_varchar = true, header = true)"
 _PUBLIC = {
     **dict.fromkeys((".csv", ".tsv", ".csv.gz", ".tsv.gz"), _READ_CSV),
@@ -342,6 +346,21 @@ class Query:
         made = bool(stars), named, computed, no_person, tuple(public)
         return cls(sql_of(node, **parts), needs, *made)
 
+    @property
+    def times(self) -> list[tuple[str, str]]:
+        """The columns that it reads as dates or times, each with the SQL that does."""
+        found = []
+        for part in parts_of(tree_of(_SUBJECT, "query", self.text, FORM)):
+            cell, is_time = part.get("child") or {}, part.get("class") == "CAST"
+            if is_time:
+                is_time = part["type_expr"]["type_name"].upper().startswith(("DATE", "TIME"))
+            elif part.get("function_name", "").lower() == "try_strptime":
+                cell, is_time = part["arguments"][0]["expression"], True
+            names = cell.get("column_names", [""])
+            if is_time and names[-1] in self.needs and names[:-1] in ([], [TABLE]):
+                found.append((names[-1], value_of(_strict(part))))
+        return found
+
     def outputs(self, read: Sequence[str]) -> list[str]:
         """Return the names of the columns that come out, if these are the ones that go in."""
         return [*read, *self.named] if self.star else [*self.named]
@@ -524,6 +543,18 @@ def sql_of(node: Mapping[str, Any], **parts: Any) -> str:
     return _parsed("SELECT json_deserialize_sql(?::JSON)", tree)
 
 
+def reads(column: str, cells: pa.Array, expressions: Iterable[str]) -> bool:
+    """Return whether some expressions of a column have a value for one of these cells."""
+    engine = connected()
+    engine.register(TABLE, pa.table({column: cells}))
+    counts = " + ".join(f"count({each})" for each in expressions)
+    try:
+        [[found]] = engine.execute(f"SELECT {counts} FROM {TABLE}").fetchall()
+    except duckdb().Error:  # it is refused with the types of all columns
+        return True
+    return bool(found)
+
+
 def _check_patterns(node: Mapping[str, Any]) -> None:
     """Refuse regular expressions that are none, and what they should be replaced by."""
     for call in parts_of(node):
@@ -647,8 +678,12 @@ class _Engine:
         except _RAISED as error:
             made.set_exception(error)
 
-    def _bound(self, schema: pa.Schema) -> pa.Schema:
+    def _bound(self, schema: pa.Schema, untyped: frozenset[str] = frozenset()) -> pa.Schema:
         """Return the schema of what comes out.
+
+        Args:
+            schema: that of what goes in.
+            untyped: the columns that are text because all cells of their file are.
 
         Raises:
             ValueError: the query does not fit the columns. The message knows of no row.
@@ -657,7 +692,7 @@ class _Engine:
         none = [pa.nulls(0, kind) for kind in schema.types]
         try:
             empty = _plain(pa.RecordBatch.from_arrays(none, schema=schema))
-            self._check_plan(empty)
+            self._check_plan(empty, untyped)
             made = self._run(empty).schema
         except (pa.ArrowException, duckdb().Error) as error:
             problem = str(error)
@@ -669,7 +704,7 @@ class _Engine:
         _require(made.names == names, rule, "")
         return made
 
-    def _check_plan(self, empty: pa.RecordBatch) -> None:
+    def _check_plan(self, empty: pa.RecordBatch, untyped: frozenset[str]) -> None:
         """Refuse what DuckDB would do otherwise than on values of plain types."""
         engine, text = self._planner, self._query.text.replace("'", "''")
         engine.register("0", empty)  # a public table may have any other name
@@ -687,6 +722,8 @@ class _Engine:
                 _require(plain, rule, hint)
             elif part.get("type") == "OPERATOR_CAST" and not part["function_data"]["try_cast"]:
                 _check_implicit(engine, part)
+            elif untyped and part.get("qname", {}).get("path", [""])[-1] in _ORDERS:
+                _check_order(part, untyped)
 
 
 def parts_of(tree: Any) -> Iterator[dict[str, Any]]:
@@ -711,6 +748,24 @@ def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
     rule = f"cast text to {kind}, as that of {child['alias'] or 'an expression'}"
     hint = f"Write CAST({child['alias'] or 'text'} AS {kind}); numbers names the numbers of CSV"
     raise checks.ParameterError(_SUBJECT, "query", rule, hint)
+
+
+def _check_order(call: Mapping[str, Any], untyped: frozenset[str]) -> None:
+    """Refuse an order of texts that may be numbers: 10 is before 9 there."""
+    is_text = [each.get("return_type", {}).get("id") == "VARCHAR" for each in call["children"]]
+    sides = [list(parts_of(each)) for each in call["children"]]
+    read = [[part["alias"] for part in side if part.get("type") == "BOUND_REF"] for side in sides]
+    columns = list(dict.fromkeys(itertools.chain(*read)))
+    if not all(is_text) or untyped.isdisjoint(columns):
+        return
+    said = " and ".join(columns)
+    rule = f"say as what it compares {said}: cells of CSV are text, where 10 is before 9"
+    hint = f"Write {' and '.join(f'CAST({name} AS DOUBLE)' for name in columns)}, or AS DATE"
+    _require(sum(map(bool, read)) < 2, rule, hint)
+    for text in (part.get("value") for part in itertools.chain(*sides)):
+        is_number = isinstance(text, str) and _DIGITS.fullmatch(text) is not None
+        hint = f"Write numbers without quotes, as in {said} > 5, and dates like '2026-11-24'"
+        _require(not is_number, f"not order {said} by {text!r}: of text 10 is before 9", hint)
 
 
 def _decoded(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -20,6 +20,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.periods import PERSON, in_unit
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.consistency.several_metrics import adds_up, noise_of
+from beam_dp.mechanisms.metrics.mean import MeanOfReleased
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.text.plan import Record, cost, record_of, total_of
@@ -47,7 +48,10 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         job: further public parameters.
     """
     source = release.period_source
-    computed = {"period_source": source} if source != (release.period or "") else {}
+    computed: Record = {"period_source": source} if source != (release.period or "") else {}
+    made = release._program.request.metrics
+    if means := [metric.output for metric in made if isinstance(metric, MeanOfReleased)]:
+        computed["means_of_sums"] = means
     known = {
         "format": FORMAT,
         "transform": type(release).__name__,

@@ -52,6 +52,7 @@ _REFUSED = {
     "SUBQUERY": ("have no SELECT in FROM", "Write one SELECT: WHERE filters, aggregates compute"),
     "TABLE_FUNCTION": ("call no function in FROM", "Write FROM 'visits.csv'"),
     "EMPTY": ("have FROM", "Write FROM 'visits.csv'"),
+    "schema_name": ("name its file in quotes", "Write FROM 'visits.csv'"),
 }
 _PARTS = {
     *("type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"),
@@ -64,6 +65,7 @@ _PARTS_OF_TIMES = (
     "(iso)?year|yearweek|quarter|month|week|isodow|day(of(week|year)|name)?|monthname|hour|minute|"
     "second|epoch|last_day|date_(part|trunc|diff)|strftime"
 )
+_NUMBERS = "U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DEC|NUMERIC"
 _TIMES = "to_.*s|date_trunc|last_day|try_strptime"
 
 Tree = dict[str, Any]
@@ -95,6 +97,9 @@ class Statement:
         Raises:
             ValueError, TypeError: names the part that cannot be said, and says what to write.
         """
+        clause = re.search(r"\bSELECT\s+WITH\s+(\w+)", str(text), re.IGNORECASE)
+        rule = f"have no WITH {clause and clause[1]}: a release is always private"
+        _require(clause is None, rule, "Leave the clause out, with its OPTIONS")
         try:
             node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)
             return _Reader(node, people, period).statement()
@@ -118,9 +123,11 @@ class _Reader:
         self._tables = row_queries.names_of(table)
         self._node: Tree = row_queries.rewritten(node, self._unqualified)
         self._items: list[Tree] = self._node["select_list"]
-        of_rows = [self._items, self._node["where_clause"]]
         units = [*people, *filter(None, [period])]
-        self._read = {*map(column_name, row_queries.parts_of(of_rows)), *units}
+        calls = list(filter(_aggregate, row_queries.parts_of(self._items)))
+        self._read = {*_columns([calls, self._node["where_clause"]]), *units}
+        made = {item["alias"] for item in self._items if _aggregate(item)}
+        self._read |= {*_columns(self._items)} - made
         self._people, self._period = people, period
         self._outputs = {name: _reference(name) for name in units}  # the columns of the query
         self._text = {*units}  # columns whose cells are needed as they are written
@@ -142,7 +149,7 @@ class _Reader:
         """Return the SELECT of a WITH, which takes columns of text as what they are used as."""
         node, calls = self._node, list(filter(_aggregate, self._items))
         compared = [each for each in calls if each["distinct"]] + node["group_expressions"]
-        self._text |= {*map(column_name, row_queries.parts_of(compared))}
+        self._text |= {*_columns(compared)}
         parts = row_queries.rewritten([self._items, node["where_clause"]], self._typed)
         added = [each for each in parts[0] if _aggregate(each) in _METRICS and not each["distinct"]]
         values = (given["expression"] for each in added for given in each["arguments"])
@@ -204,7 +211,8 @@ class _Reader:
             names = names[len(names) > 1 and names[0].lower() in self._tables :]
             rule = f"name columns of its rows, and {'.'.join(names)} is none"
             is_public = any(each.has(names) for each in self._public)
-            _require(len(names) == 1 or is_public, rule, "Write spent, or rows.spent")
+            hint = f"Write spent, or rows.spent. For objects write a file with {'.'.join(names)} AS {names[-1]} first"
+            _require(len(names) == 1 or is_public, rule, hint)
             return {**tree, "column_names": names}
         return tree
 
@@ -231,7 +239,7 @@ class _Reader:
         hint = f"Write SELECT {self._sql(tree)} AS day, ... GROUP BY day"
         _require(bool(name), "name each expression of GROUP BY", hint)
         is_public = "column_names" in tree and not column_name(tree)
-        read = self._read if is_public else {*map(column_name, row_queries.parts_of(tree))}
+        read = self._read if is_public else {*_columns(tree)}
         rule = f"give {self._sql(tree)} another name than {name}, which it reads"
         _require(column_name(tree) == name or name not in read, rule, hint)
         self._keys[_same(tree)] = name
@@ -256,6 +264,9 @@ class _Reader:
         """Return the name of the metric that an aggregate is, which is released too."""
         word, tree, options = self._asked(call)
         plain = column_name(tree or {})
+        if word == "sum" and _aggregate(call) == "count" and call["filter"] is None:
+            counted = _last(call["arguments"][0]["expression"])
+            alias = alias or f"count_{counted}" * bool(counted)
         asked = json.dumps([word, tree, options])
         if asked in self._metrics:
             return self._metrics[asked][0]
@@ -312,11 +323,11 @@ class _Reader:
             tree = {**exists, "children": [tree]}
         if name in _COUNTS or (name == "sum" and _is_condition(tree)):
             tree = tree if name == "count_star" else row_queries.where(tree, _number(1), _number(0))
-            return "sum", row_queries.where(kept, tree, _number(0)), {}
+            return "sum", row_queries.where(kept, tree, _number(0)), {"unit": 1}
         if name in ("avg", "mean"):
             if _is_condition(tree):
                 return "ratio", row_queries.where(kept, tree), {}
-            options = {} if kept is None else {"own_count": True}
+            options = {"own_count": True}  # of SQL, beside a sum and a count too
         return _METRICS[name], row_queries.where(kept, tree), options
 
     def _post_process(self) -> str:
@@ -330,6 +341,7 @@ class _Reader:
                 continue
             made, name = self._on_released(item), item["alias"] or column_name(item)
             name = name or column_name(made)
+            self._check_released(item, made)
             _require(bool(name), "name each expression", f"Write {self._sql(item)} AS name")
             if column_name(made) != name or name not in released:
                 further.append({**made, "alias": name})
@@ -345,6 +357,27 @@ class _Reader:
         parts |= {"where_clause": where, "modifiers": last}
         parts = row_queries.rewritten(parts, self._of_keys)
         return row_queries.sql_of(star, **parts)
+
+    def _check_released(self, item: Tree, made: Tree) -> None:
+        """Refuse an expression over aggregates that takes more than these and keys."""
+        known = {*self._keys.values(), *(name for name, _ in self._metrics.values())}
+        known |= {each["alias"] for each in self._items if each is not item}
+        parts = list(row_queries.parts_of(made))
+        for call in parts:
+            name = call["function_name"].lower() if call.get("class") == "FUNCTION" else "+"
+            hint = next(hint for names, hint in _INSTEAD.items() if re.fullmatch(names, name))
+            _require(name in row_queries.FUNCTIONS, f"not call {name}: no metric is that", hint)
+        for name in filter(None, map(_last, parts)):
+            rule, hint = f"group by {name}", f"Write GROUP BY {name}"
+            if any(part.get("class") == "WINDOW" for part in parts):
+                rule = f"take windows of what is released alone, and {name} is not"
+                hint = "Write sum(count(*)) OVER ()"
+            released = re.sub("_(low|high|rank_error)$", "", name)
+            _require(
+                {name.lower(), released.lower()} & {*map(str.lower, known)} != set(), rule, hint
+            )
+        is_text = (made.get("literal") or {}).get("kind") == "STRING"
+        _require(not is_text, f"compute numbers, and {self._sql(item)} is text", "Leave it out")
 
     def _on_released(self, tree: Any) -> Any:
         """Return an expression over aggregates as one over the columns that are released."""
@@ -429,6 +462,11 @@ def _same(tree: Tree) -> str:
     return json.dumps({**tree, "alias": ""}, sort_keys=True)
 
 
+def _columns(tree: Any) -> Iterator[str]:
+    """Yield the columns of rows that a part of a statement names."""
+    return map(column_name, row_queries.parts_of(tree))
+
+
 def _last(tree: Tree) -> str:
     """Return the name of a column of rows, or of a public table; "" for others."""
     return str((tree.get("column_names") or [""])[-1])
@@ -499,5 +537,5 @@ def _kind(tree: Tree) -> str:
     if named.startswith(("DATE", "TIMESTAMP", "INTERVAL")) or _called(tree, _TIMES):
         return "TIMESTAMP"
     if not _called(tree, _ARITHMETIC):
-        return ""
+        return "DOUBLE" * (re.match(_NUMBERS, named) is not None)
     return "TIMESTAMP" if "TIMESTAMP" in map(_kind, _operands(tree)) else "DOUBLE"

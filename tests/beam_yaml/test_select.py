@@ -1,5 +1,6 @@
 """A SELECT is released as its SQL says: without noise, its numbers are those of DuckDB."""
 
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -20,6 +21,7 @@ ROWS = pa.table({
     "day": [1 + row % 4 for row in range(600)],
     "spent": [float(row % 7) for row in range(600)],
     "n": [row % 5 for row in range(600)],
+    "x": [None if row % 2 else 10.0 for row in range(600)],
     "kind": [None if row % 6 == 0 else "xy"[row % 2] for row in range(600)],
 })  # fmt: skip
 PARTITIONS = {"partitions": dp.PublicPartitions(["a", "b", "c"])}
@@ -27,6 +29,7 @@ SAME = [
     "SELECT count(kind) AS c, count_if(spent > 3) AS m, sum(kind = 'x') AS x FROM rows",
     "SELECT count(*) FILTER (WHERE n > 2) AS c, sum(spent) FILTER (WHERE kind = 'x') AS s FROM rows",
     "SELECT sum(spent * n) AS s FROM rows WHERE spent BETWEEN 2 AND 5 AND kind IS NOT NULL",
+    "SELECT avg(x) AS a, sum(x) AS s, count(*) AS c FROM rows",
     "SELECT avg(spent) FILTER (WHERE kind = 'x') AS a, sum(spent) AS s, count(*) AS c FROM rows",
     "SELECT store, sum(n) AS s FROM rows WHERE day < 3 GROUP BY store ORDER BY s, store LIMIT 2",
     "SELECT store, sum(n) AS s, s * 2 AS d FROM rows GROUP BY store HAVING sum(n) > 390 ORDER BY 1",
@@ -71,11 +74,26 @@ def test_shares_and_distinct_values_and_totals():
     assert shares["ns"].to_pylist() == [5]
 
 
+def test_counts_of_some_rows_are_whole_numbers_under_their_names():
+    asked = "SELECT store, count(kind), count_if(n > 2) AS many, many / count(*) AS share FROM rows"
+    columns = {"who": [n // 3 for n in range(30_000)], "n": [n % 4 for n in range(30_000)]}
+    rows = pa.table(
+        {**columns, "kind": ["x", None, "y"] * 10_000, "store": ["a", "b", "c"] * 10_000}
+    )
+    options = {"rows": rows, "person": "who", "budget": dp.Budget(1.0), **PARTITIONS}
+    released = dp.select(f"{asked} GROUP BY store", **options)
+    found = [*released.table["count_kind"].to_pylist(), *released.table["many"].to_pylist()]
+    assert len(found) == 6 and all(map(float.is_integer, found))
+    assert not re.search(r"\.\d+\*? \[", repr(released))  # nor are they shown with fractions
+    assert "; cells of count_kind, many without a plain value" in repr(released)
+
+
 def test_the_record_and_the_page_say_what_was_computed():
     asked = "SELECT store, sum(n) AS s, s / 2 AS half FROM rows GROUP BY store HAVING s > 0"
     released = exact(asked, **PARTITIONS)
     assert released.record["job"]["post_process"].startswith("SELECT *, (s / 2) AS half FROM")
     assert released.record["columns"]["numbers"] == [["s", "s_low", "s_high"], ["half"]]
+    assert released.record["columns"]["computed"] == {"half": ["s"]}
     assert "half" in repr(released) and "half" in released.report()
     assert "rows that the query drops" not in repr(exact("SELECT sum(n) AS s FROM rows"))
 
@@ -107,6 +125,25 @@ def test_a_misspelt_column_of_the_released_table_names_its_neighbour():
     asked = "SELECT store, count(*) AS c FROM rows GROUP BY store HAVING stor + 1 > c"
     with pytest.raises(ValueError, match=r"and stor is none. Did you mean store\?"):
         exact(asked, **PARTITIONS)
+
+
+def test_what_is_computed_of_doubtful_numbers_is_marked():
+    asked = "SELECT store, count(*) AS n, sum(n) AS s, s / n AS r, r + 1 AS t, n_high * 2 AS h FROM rows"
+    rows = pa.table({"who": [*map(str, range(9_000))], "store": ["a", "b", "a"] * 3_000})
+    rows = rows.append_column(
+        "n", pa.array([None if store == "b" else 4 for store in rows["store"].to_pylist()])
+    )
+    options = {"rows": rows, "person": "who", "budget": dp.Budget(1.0)}
+    keys = dp.PublicPartitions(["a", "b"])
+    with without_noise():
+        released = dp.select(f"{asked} GROUP BY store", partitions=keys, **options)
+    lines = repr(released).splitlines()
+    cells = {line.split()[0]: re.sub(r"\[.*?\]", "", line).split()[1:] for line in lines[1:3]}
+    assert [cell[-1] == "*" for cell in cells["b"]] == [False, True, True, True, False]
+    assert [cell[-1] == "*" for cell in cells["a"]] == [False] * 5
+    assert "or they are computed of such (1 of s, 1 of r, 1 of t)" in " ".join(
+        " ".join(lines).split()
+    )
 
 
 def test_what_fails_on_released_numbers_leaves_the_table_as_it_is():

@@ -244,10 +244,34 @@ def test_a_computed_boolean_has_the_keys_true_and_false(tmp_path, refused):
     source = tmp_path / "in.csv"
     text = as_csv(with_column("Euros", lambda _: "n/a", 9)).replace("1277", "#DIV/0!")
     source.write_text(f"{text}\n(300 rows)\n")
-    query = ["--query", "SELECT Visitor, Day > '0' AS Day, Euros FROM rows"]
+    query = ["--query", "SELECT Visitor, Day <> '0' AS Day, Euros FROM rows"]
     assert aggregate.main(words(source, "visits", *query, keys="true,false")) == 0
     said = refused(aggregate, *words(source, "visits", *query, "--overwrite", keys="yes,no"))
     assert "column 'Day' must be able to hold the public key 'yes'" in said
+
+
+TIME, KEY = "try_strptime(Time, '%I:%M:%S %p')", "CAST(Day AS DATE)"
+READ = [TIME, f"coalesce(CAST(Time AS TIMESTAMP), {TIME})", "CAST(none AS DATE)"]
+
+
+@pytest.mark.parametrize("time", [*READ, KEY, "date_trunc('day', CAST(Time AS TIMESTAMP))"])
+def test_times_of_which_no_cell_is_read_are_refused_before_the_charge(time, tmp_path, refused):
+    source = tmp_path / "in.csv"
+    source.write_text(as_csv([{**row, "none": "n/a"} for row in VISITS]))
+    query = ["--query", f"SELECT Visitor, Day, if({time} IS NULL, 0, 1) AS Euros FROM rows"]
+    if time in READ:
+        assert aggregate.main(words(source, "visits", *query)) == 0
+        return
+    said = refused(aggregate, *words(source, "visits", *query))
+    column = "Day" if time == KEY else "Time"
+    assert f"query must read times as '{column}' has them, and reads none of it in its" in said
+    assert f"first 1 MiB. Write try_strptime (\"{column}\", '%d.%m.%Y %I:%M %p'), in the" in said
+    query[1] = f"""WITH t AS (SELECT Visitor, Day, {time} AS begun, sum(Euros) AS Euros FROM rows
+        GROUP BY Visitor, Day, begun) SELECT Visitor, Day, Euros FROM t"""
+    assert f"query must read times as '{column}'" in refused(
+        aggregate, *words(source, "visits", *query)
+    )
+    assert not (tmp_path / "l.jsonl").exists()
 
 
 def test_a_column_that_a_query_passes_on_keeps_its_form(tmp_path, refused):

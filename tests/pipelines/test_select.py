@@ -51,6 +51,14 @@ def test_one_statement_is_a_release(visits, capfd):
     assert "each" in capfd.readouterr().out
 
 
+@pytest.mark.parametrize("keys", [["--delta", "1e-6"], ["--public_partitions", "a,b"]])
+def test_what_leaves_no_row_is_said(visits, capfd, keys):
+    asked = f"SELECT store, count(*) AS n FROM '{visits}' GROUP BY store HAVING n > 1000000"
+    assert select.main([*WORDS, *keys, asked, "--output", f"{visits}.out.csv"]) == 0
+    said = capfd.readouterr().out.splitlines()[-1]
+    assert said == "no row is left: no partition was selected, or HAVING or LIMIT leaves none"
+
+
 def test_its_mapping_makes_the_same_plan(visits, capfd):
     asked, folder = STATEMENT.format(visits), Path(visits).parent
     words = [*WORDS[:4], *KEYS, "--output", str(folder / "out.csv")]
@@ -89,7 +97,14 @@ def test_a_public_table_is_said_in_plan_and_record(visits, capfd):
 WRONG = {
     "SELECT count(*) FROM a JOIN b USING (c)": "query must have JOIN, or LEFT JOIN, with a public file",
     "SELECT variance(x) AS v FROM rows": "not call variance: no metric is that. Write var_pop(x)",
-    "SELECT store, count(*) FROM rows": "post_process must fit the released columns",
+    "SELECT store, count(*) FROM rows": "statement must group by store. Write GROUP BY store",
+    "SELECT upper(kind) AS u, count(*) FROM rows": "must group by kind. Write GROUP BY kind",
+    "SELECT 'x' AS k, count(*) FROM rows": "statement must compute numbers, and 'x' is text. Leave",
+    "SELECT approx_quantiles(x, 4), count(*) FROM rows": "not call approx_quantiles: no metric is",
+    "SELECT sum(x) OVER () FROM rows": "windows of what is released alone, and x is not. Write sum(c",
+    "SELECT sum(info.spent) AS s FROM rows": "For objects write a file with info.spent AS spent first",
+    "SELECT WITH DIFFERENTIAL_PRIVACY count(*) FROM rows": "no WITH DIFFERENTIAL_PRIVACY: a release",
+    "SELECT count(*) FROM visits.csv": "must name its file in quotes. Write FROM 'visits.csv'",
 }
 
 
@@ -128,6 +143,10 @@ def test_what_the_statement_says_is_not_said_again(refused, visits):
     }.items():
         said = refused(select, *asked, f"--{name}={text}")
         assert f"{name} must be said by the statement alone" in said
+    said = refused(select, *WORDS, "--output", f"{visits}.csv", "SELECT count(*) FROM salaries")
+    assert "input must be given: FROM names no file. Write FROM 'visits.csv'" in said
+    said = refused(select, *WORDS, "--output", f"{visits}.csv")
+    assert "metrics must be given: ask for one, like count, or sum of a column, or write a" in said
     assert "person must be given" in refused(select, "--epsilon", "1", "SELECT count(*) FROM rows")
 
 

@@ -206,6 +206,16 @@ def test_what_is_left_out_is_said_by_rule(period, needed):
         "what a person has beyond the bounds"
     )
     assert seen.left_out in seen.text()
+    mean = [
+        dp.Mean("x"),
+        dp.Sum("x"),
+        dp.Count(),
+        dp.Mean("y"),
+        dp.Mean("x", own_count=True, name="m"),
+    ]
+    facts = run_record.facts(dp.PrivateAggregate("who", mean, dp.Budget(1.0)), None)
+    cells = "cells of x, y without a plain value (in mean_x, made of a sum and a count, they count as 0)"
+    assert view(**facts | RECORD).left_out.endswith(cells)
     owners = dp.PrivateAggregate(["a", "b"], [dp.Count()], dp.Budget(1.0))
     seen = view(**run_record.facts(owners, None) | RECORD)
     assert seen.left_out == ("left out by rule: rows that cannot be read; rows without a and b")

@@ -7,6 +7,7 @@ from typing import Any
 
 import apache_beam as beam
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
@@ -230,17 +231,39 @@ def test_rows_without_a_type_fail_no_release_of_them() -> None:
 FITS_NOT = {
     "SELECT who, spent * 2 AS spent FROM rows": r"No function matches .*CAST\(spent AS DOUBLE",
     "SELECT who, missing FROM rows": "column 'missing' must stand once in every file",
+    "SELECT who FROM rows WHERE spent < got": r"what it compares spent and got: .*CAST\(spent AS",
+    "SELECT who FROM rows WHERE spent BETWEEN '2026-11-01' AND got": "compares spent and got: cells",
+    "SELECT who, greatest(spent, got) AS most FROM rows": "as what it compares spent and got",
+    "SELECT who FROM rows WHERE upper(spent) > '5'": "not order spent by '5': .*as in spent > 5",
+    "SELECT who FROM rows WHERE spent BETWEEN 'a' AND '24.11.2026'": "like '2026-11-24'",
+    "SELECT who FROM rows JOIN 'public.csv' AS p USING (who) WHERE p.low < p.high": "low and high",
+    "WITH t AS (SELECT who, spent, got, count(*) AS n FROM rows GROUP BY who, spent, got) "
+    "SELECT who FROM t WHERE spent < got": "as what it compares spent and got",
 }
 
 
 @pytest.mark.parametrize("query", FITS_NOT)
 def test_what_does_not_fit_a_file_is_refused_before_it_runs(tmp_path: Path, query: str) -> None:
-    (tmp_path / "in.csv").write_text("who,spent\ncanary,1\n")
-    rows = dp.Rows(query)
+    for name in ("in", "public"):
+        (tmp_path / f"{name}.csv").write_text("who,spent,got,low,high\ncanary,1,2,3,4\n")
+    rows = dp.Rows(query.replace("public.csv", str(tmp_path / "public.csv")))
     read = dp.ReadRows(str(tmp_path / "in.csv"), rows.parsed.needs)
     with pytest.raises(ValueError, match=FITS_NOT[query]) as raised:
         _ = beam.Pipeline("FnApiRunner") | read | rows
     assert "canary" not in str(raised.value)
+
+
+@pytest.mark.parametrize("condition", ["a > '2026-11-24'", "a = b", "a IN ('5')", "n > 5"])
+def test_what_orders_no_two_texts_of_csv_is_taken(tmp_path: Path, condition: str) -> None:
+    (tmp_path / "in.csv").write_text("who,a,b,n\nx,2026-11-25,2026-11-26,9\n")
+    read = dp.ReadRows(str(tmp_path / "in.csv"), ["who", "a", "b", "n"], ["n"])
+    _ = beam.Pipeline("FnApiRunner") | read | dp.Rows(f"SELECT who FROM rows WHERE {condition}")
+
+
+def test_text_that_has_a_type_is_ordered_as_text(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"who": ["x"], "a": ["10"], "b": ["9"]}), tmp_path / "in.parquet")
+    read = dp.ReadRows(str(tmp_path / "in.parquet"), ["who", "a", "b"])
+    _ = beam.Pipeline("FnApiRunner") | read | dp.Rows("SELECT who FROM rows WHERE a < b")
 
 
 def test_batches_with_two_columns_of_one_name_or_none_fail_the_job() -> None:

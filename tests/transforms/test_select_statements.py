@@ -20,7 +20,7 @@ COMPILED = {
     "SELECT count(visitor_id) AS n, count(DISTINCT visitor_id) AS people FROM rows": """
         metrics: [{count: , name: n}, {people_count: , name: people}]""",
     "SELECT sum(spent), avg(spent), min(spent), max(spent), median(spent) FROM rows": """
-        metrics: [{sum: spent, name: sum_spent}, {mean: spent, name: mean_spent},
+        metrics: [{sum: spent, name: sum_spent}, {mean: spent, own_count: true, name: mean_spent},
                   {min: spent, name: min_spent}, {max: spent, name: max_spent},
                   {median: spent, name: median_spent}]""",
     "SELECT var_pop(x), stddev_pop(x) AS s FROM rows": """
@@ -31,19 +31,28 @@ COMPILED = {
         metrics: [{quantile: x, p: 0.25, name: low}]""",
     "SELECT count(x) AS known FROM rows": """
         query: SELECT visitor_id, CASE WHEN (x IS NOT NULL) THEN 1 ELSE 0 END AS known FROM rows
-        metrics: [{sum: known, name: known}]""",
+        metrics: [{sum: known, unit: 1, name: known}]""",
+    "SELECT count(x), count(x) / count(*) AS share FROM rows": """
+        query: SELECT visitor_id, CASE WHEN (x IS NOT NULL) THEN 1 ELSE 0 END AS count_x FROM rows
+        metrics: [{sum: count_x, unit: 1, name: count_x}, {count: , name: count}]
+        post_process: SELECT *, (count_x / count) AS share FROM released""",
+    "SELECT count_if(x > 5) AS rich, count(*) AS n, rich / n AS share FROM rows": """
+        query: SELECT visitor_id, CASE WHEN (x > 5) THEN 1 ELSE 0 END AS rich FROM rows
+        numbers: [x]
+        metrics: [{sum: rich, unit: 1, name: rich}, {count: , name: n}]
+        post_process: SELECT *, (rich / n) AS share FROM released""",
     "SELECT sum(x = 'yes') AS agreed FROM rows": """
         query: SELECT visitor_id, CASE WHEN (x = 'yes') THEN 1 ELSE 0 END AS agreed FROM rows
-        metrics: [{sum: agreed, name: agreed}]""",
+        metrics: [{sum: agreed, unit: 1, name: agreed}]""",
     "SELECT countif(s LIKE 'a%') AS n, count_if(x > 5) AS m FROM rows": """
         query: SELECT visitor_id, CASE WHEN (s LIKE 'a%') THEN 1 ELSE 0 END AS n,
           CASE WHEN (x > 5) THEN 1 ELSE 0 END AS m FROM rows
         numbers: [x]
-        metrics: [{sum: n, name: n}, {sum: m, name: m}]""",
+        metrics: [{sum: n, unit: 1, name: n}, {sum: m, unit: 1, name: m}]""",
     "SELECT count(*) FILTER (WHERE x IN (1, 2)) AS n FROM rows": """
         query: SELECT visitor_id, CASE WHEN (x IN (1, 2)) THEN 1 ELSE 0 END AS n FROM rows
         numbers: [x]
-        metrics: [{sum: n, name: n}]""",
+        metrics: [{sum: n, unit: 1, name: n}]""",
     "SELECT sum(x) FILTER (WHERE kind = 'a') AS a FROM rows": """
         query: SELECT visitor_id, CASE WHEN (kind = 'a') THEN x ELSE NULL END AS a FROM rows
         numbers: [x]
@@ -62,7 +71,7 @@ COMPILED = {
     "SELECT sum(price * n) AS revenue, avg(price * n) AS each FROM rows": """
         query: SELECT visitor_id, (price * n) AS revenue FROM rows
         numbers: [price, n]
-        metrics: [{sum: revenue, name: revenue}, {mean: revenue, name: each}]""",
+        metrics: [{sum: revenue, name: revenue}, {mean: revenue, own_count: true, name: each}]""",
     "SELECT sum(spent * 2) AS spent FROM rows WHERE spent > 5": """
         query: SELECT visitor_id, (spent * 2) AS "(spent * 2)" FROM rows WHERE (spent > 5)
         numbers: [spent]
@@ -155,6 +164,10 @@ COMPILED = {
         partition: [day]
         query: SELECT visitor_id, CAST(at_time AS DATE) AS day FROM rows
         metrics: [{count: , name: n}]""",
+    "SELECT count(*) AS n FROM rows WHERE CAST(a AS DOUBLE) < b AND c > CAST(d AS INT)": """
+        query: SELECT visitor_id FROM rows WHERE (CAST(a AS DOUBLE) < b AND c > CAST(d AS INT))
+        numbers: [b, c]
+        metrics: [{count: , name: n}]""",
     "SELECT count(DISTINCT item) AS items FROM rows WHERE item > 5": """
         query: SELECT visitor_id, item FROM rows WHERE (TRY_CAST(item AS DOUBLE) > 5)
         metrics: [{distinct_count: item, name: items}]""",
@@ -191,7 +204,7 @@ COMPILED = {
     # BigQuery's page on its clause for differential privacy, with the clause's own words left out
     "SELECT item, avg(quantity) AS average_quantity FROM professors GROUP BY item": """
         partition: [item]
-        metrics: [{mean: quantity, name: average_quantity}]""",
+        metrics: [{mean: quantity, own_count: true, name: average_quantity}]""",
     "SELECT item, count(*) AS times_requested FROM professors GROUP BY item": """
         partition: [item]
         metrics: [{count: , name: times_requested}]""",
@@ -208,7 +221,7 @@ COMPILED = {
     "SELECT day, count(*), sum(spent), avg(spent) FROM 'docs/start/visits.csv' GROUP BY day": """
         input: docs/start/visits.csv
         partition: [day]
-        metrics: [{count: , name: count}, {sum: spent, name: sum_spent}, {mean: spent, name: mean_spent}]""",
+        metrics: [{count: , name: count}, {sum: spent, name: sum_spent}, {mean: spent, own_count: true, name: mean_spent}]""",
     """SELECT dayname(DATE '2026-11-22' + CAST(day AS INTEGER)) AS weekday, sum(spent * 1.2) AS spent
        FROM 'docs/start/visits.csv' WHERE minutes > 5 GROUP BY weekday""": """
         input: docs/start/visits.csv
@@ -240,7 +253,7 @@ COMPILED = {
           WHERE day > 3 GROUP BY visitor_id, store)
           SELECT visitor_id, store, most, (n > 3) AS often FROM t WHERE (most > 5)
         numbers: [day, spent]
-        metrics: [{mean: most, name: m}, {ratio: often, name: often}]""",
+        metrics: [{mean: most, own_count: true, name: m}, {ratio: often, name: often}]""",
     """WITH t AS (SELECT v.visitor_id, day, min(CAST(v.at_time AS TIMESTAMP)) AS first,
        sum(if(kind = 'a', price * n, 0)) AS a, count(DISTINCT item) AS items FROM 'v.csv' AS v
        WHERE item > 2 GROUP BY v.visitor_id, day)
@@ -272,8 +285,8 @@ COMPILED = {
         numbers: [l_discount, l_extendedprice, l_tax]
         metrics: [{sum: l_quantity, name: sum_qty}, {sum: l_extendedprice, name: sum_base_price},
           {sum: sum_disc_price, name: sum_disc_price}, {sum: sum_charge, name: sum_charge},
-          {mean: l_quantity, name: avg_qty}, {mean: l_extendedprice, name: avg_price},
-          {mean: l_discount, name: avg_disc}, {count: , name: count_order}]
+          {mean: l_quantity, own_count: true, name: avg_qty}, {mean: l_extendedprice, own_count: true, name: avg_price},
+          {mean: l_discount, own_count: true, name: avg_disc}, {count: , name: count_order}]
         post_process: SELECT * FROM released ORDER BY l_returnflag, l_linestatus""",
     """select sum(l_extendedprice * l_discount) as revenue from lineitem
        where l_shipdate >= date '1994-01-01' and l_shipdate < date '1994-01-01' + interval '1' year
@@ -370,4 +383,4 @@ def test_of_several_owners_those_that_are_there_are_counted() -> None:
     [count] = Statement.of("SELECT count(buyer) AS n FROM rows", ("buyer", "seller")).mapping[
         "metrics"
     ]
-    assert count == {"sum": "n", "name": "n"}  # of rows that have one
+    assert count == {"sum": "n", "unit": 1, "name": "n"}  # of rows that have one

@@ -199,6 +199,11 @@ class MetricPart(abc.ABC):
         return Fraction(self.source.detail if self.source and in_units else 1)
 
     @property
+    def is_rounded(self) -> bool:
+        """Whether its number is rounded to a whole one."""
+        return self.whole
+
+    @property
     def asked_centre(self) -> CentreRequest | None:
         """The centre that must be chosen before; None: none."""
         return None

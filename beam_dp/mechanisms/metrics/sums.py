@@ -121,11 +121,17 @@ class Sum(Clippable, OfNumbers):
 
     Attributes:
         column: the value column.
-        unit: the grid of values; integers and decimals that are multiples of it are exact.
+        unit: the grid of values; integers and decimals that are multiples of it are exact. Of a
+            whole unit, sums are whole numbers.
     """
 
     word: ClassVar[str] = "sum"
     own_epsilons: ClassVar[tuple[str, ...]] = ("sum",)
+
+    @property
+    def is_rounded(self) -> bool:
+        """Whether its number is rounded to a whole one."""
+        return self.exact_unit.denominator == 1
 
     def clipped(self, context: Context, share: Budget) -> Release:
         """Return the sum, each person clipped."""

@@ -278,7 +278,7 @@ class Program:
         known: dict[MetricPart, Released] = {}
         for step, released, each in zip(self.steps, drawn, sums, strict=True):
             found = step.release.with_lost(released.spread(each), lost)
-            found = found.rounded() if step.part.whole else found
+            found = found.rounded() if step.part.is_rounded else found
             known[step.part] = dataclasses.replace(found, origin=step.release.origin)
         return known
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms import row_queries
 from beam_dp.transforms.columns import plain_values, written_forms
 from beam_dp.transforms.io import open_files, records, table_files
 from beam_dp.transforms.io.file_format import (
@@ -89,10 +90,10 @@ class Csv(Format):
     def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
-        That is bytes that are not UTF-8, a number in another form than the dialect says, a row that
-        would be dropped for its cells or quotes, and more than one line in a hundred without any
-        delimiter: a few may be remarks. A file of 0 bytes is refused unless another one has a
-        header.
+        That is bytes that are not UTF-8, a number in another form than the dialect says, times of
+        which a query reads none, a row that would be dropped for its cells or quotes, and more than
+        one line in a hundred without any delimiter: a few may be remarks. A file of 0 bytes is
+        refused unless another one has a header.
         """
         utf8 = wanted.dialect.is_utf8
         filled = [path for path in paths if open_files.start_of(path, wanted.pattern, _RULE, utf8)]
@@ -115,6 +116,8 @@ class Csv(Format):
         texts = _texts(piece.only(good), header, wanted)
         for column in wanted.numbers:
             _check_numbers(path, column, texts[column], wanted)
+        for column in texts:
+            _check_times(path, column, texts[column], wanted)
         return {column: written_forms.of_texts(texts[column]) for column in wanted.columns}
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
@@ -343,6 +346,18 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         if dialect
         else f'A query makes empty what is no number: TRY_CAST ("{cell}" AS DOUBLE).',
     )
+
+
+def _check_times(path: str, column: str, texts: pa.StringArray, wanted: Wanted) -> None:
+    """Refuse cells of which a query makes times, and that it reads in none of its ways."""
+    asked = [sql for name, sql in wanted.times if name == column]
+    held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
+    named = open_files.named(path, wanted.pattern)
+    if asked and len(held):
+        rule = f"read times as {column!r} has them, and reads none of {named} in {open_files.START}"
+        cell = row_queries.quoted(column)
+        hint = f"Write try_strptime ({cell}, '%d.%m.%Y %I:%M %p'), in the form of its cells"
+        checks.require(row_queries.reads(column, held, asked), "Rows", "query", rule, hint)
 
 
 def dialect_hint(texts: pa.StringArray, given: Dialect) -> str | None:

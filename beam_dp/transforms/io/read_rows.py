@@ -292,7 +292,10 @@ def reader_of(
         )
     needs = query.needs if query is not None else ()
     every = list(dict.fromkeys([*text, *added, *needs]))
-    return ReadRows(pattern, every, list(dict.fromkeys(added)), **dialect)
+    made = ReadRows(pattern, every, list(dict.fromkeys(added)), **dialect)
+    times = query.times if query is not None else ()
+    made._wanted = dataclasses.replace(made._wanted, times=times)
+    return made
 
 
 def format_of(pattern: object) -> Format:
