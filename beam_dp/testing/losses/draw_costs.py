@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
@@ -345,15 +346,18 @@ def weigh_histogram(x: Call, y: Call) -> Cost:
 
 def weigh_two_histograms(x: Call, y: Call) -> Cost:
     """Return what two histograms cost: the second alone, of which the first is made; or both apart."""
-    first, second, cells = x.owner._split(x.outcome)
+    first, second, octaves, cells = x.owner._split(x.outcome)
     people = [call.given["people"] for call in (x, y)]
-    octaves = [whole(np.add.reduceat(each, x.owner.starts, axis=-1)) for each in people]
-    if cells is None:
-        return weigh_numbers(x.spy.laws, whole(second), *octaves)
-    blurred = [(LAPLACE, x.owner._first.cost.amount)] * first.size
-    laws = x.spy.laws[first.size :]
-    return weigh_numbers(blurred, whole(first), *octaves) + weigh_numbers(
-        laws, whole(second), *(whole(each[..., cells]) for each in people)
+    counts = [whole(np.add.reduceat(each, x.owner.starts, axis=-1)) for each in people]
+
+    def blurred(choice: ClipChoice) -> list[NoiseLaw]:
+        return [(LAPLACE, choice.cost.amount)] * first.size
+
+    if octaves is not None:
+        laws = x.spy.laws if octaves.cost == x.owner.cost else blurred(octaves)
+        return weigh_numbers(laws, whole(second), *counts)
+    return weigh_numbers(blurred(x.owner._first), whole(first), *counts) + weigh_numbers(
+        x.spy.laws[first.size :], whole(second), *(whole(each[..., cells]) for each in people)
     )
 
 
