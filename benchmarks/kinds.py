@@ -152,6 +152,9 @@ def _values(random: np.random.Generator) -> Iterator[Kind]:
     person = each(np.minimum(np.ceil(random.lognormal(1, 1.6, 5_000)), 5_000))
     part = np.minimum(random.integers(0, 5, len(person)), 2)
     yield Kind("rows in 3 regions, heavy tail", person, part, np.ones(len(person)))
+    person = np.repeat(np.arange(1_000), np.where(np.arange(1_000) < 30, 7, 1))
+    part = np.append(np.arange(210) % 7, random.integers(0, 7, 970))
+    yield Kind("1,000 people, 30 come on all 7 days", person, part, np.ones(len(person)))
 
 
 def _flags(random: np.random.Generator, size: int, share: float) -> np.ndarray:

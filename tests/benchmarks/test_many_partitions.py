@@ -50,9 +50,10 @@ def test_a_line_says_how_far_off_we_are_and_how_often_intervals_hold():
     assert line.cells >= 0.5 and str(line).count("|") == 8 and 1 <= line.plan < 1.5
 
 
+@pytest.mark.parametrize("name", ["3 regions", "30 come on all 7 days"])
 @pytest.mark.parametrize("zcdp", [False, True])
-def test_intervals_of_three_partitions_hold_where_a_few_people_have_much(zcdp):
-    """94% do and more: of 400 releases fewer than 80% would with a chance below 1e-15."""
-    [kind] = (kind for kind in kinds.made() if "3 regions" in kind.name)
+def test_intervals_of_few_partitions_hold_where_a_few_people_have_much(zcdp, name):
+    """87% do and more: of 400 releases fewer than 70% would with a chance below 1e-15."""
+    [kind] = (kind for kind in kinds.made() if name in kind.name)
     [line] = many_partitions.lines(kind, 1.0, zcdp, 400)
-    assert line.cells > 0.8 and line.size > 0.8
+    assert line.cells > 0.7 and line.size > 0.7

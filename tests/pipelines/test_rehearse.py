@@ -69,6 +69,16 @@ def test_the_truth_is_that_of_all_rows(held, given):
             assert numbers[:7:3] == (0, 0, 0)
 
 
+@pytest.mark.parametrize("values", [[5] * 300, [5] * 299 + [6], [-2, 7] * 150])
+def test_true_extremes_are_known_where_many_people_have_them(values):
+    rehearsal.held[:] = [{"who": who, "value": value} for who, value in enumerate(values)]
+    found = rehearsal.truth(
+        dp.PrivateAggregate("who", [dp.Max("value"), dp.Min("value")], dp.Budget(1))
+    )
+    rehearsal.held.clear()
+    assert found[()][::3] == (max(values), min(values))
+
+
 def test_the_true_quantiles_are_not_what_the_search_finds(held, monkeypatch):
     """A search that is wrong is not the truth that its draws are compared with."""
     monkeypatch.setattr(SplitSearch, "answers", lambda search, *_: [Answer(0, 0.0)] * 3)

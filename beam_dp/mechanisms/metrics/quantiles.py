@@ -644,7 +644,8 @@ class ExtremeRelease(Release):
             for occupied, numbers in view.tallies(0)
         ]
         sign = self.measure.sign
-        drawn = [each if each.error <= _HALF * each.people else Answer() for each in drawn]
+        # Of an error of one person half a person may be too few: so it is at a large epsilon.
+        drawn = [e if e.error <= max(1, _HALF * e.people) else Answer() for e in drawn]
         values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
         errors = np.array([stated(answer.error, answer.people) for answer in drawn], np.float64)
         steps = np.array([self._step(answer.candidate) for answer in drawn], np.float64)
