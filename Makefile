@@ -63,7 +63,7 @@ lint: venv
 	$(BIN)/mypy
 
 demo: $(VENV)/.demo
-	$(BIN)/python -m pipelines.demo
+	$(BIN)/beam-dp demo
 
 # The environment variable stills what the theme says of the next generator at every build.
 docs: venv

@@ -23,6 +23,7 @@ COMMANDS = {
     "check": ("check", "show how your files are read, before you spend a budget: NOT PRIVATE"),
     "audit": ("audit", "look for a privacy violation on made-up rows; costs nothing"),
     "rehearse": ("rehearse", "try a release many times on public or old data: NOT PRIVATE"),
+    "demo": ("demo", "generate 1.5 million orders, and release numbers of them per nation"),
     "serve": ("expansion_service", "offer a release to pipelines in Java, Go and TypeScript"),
 }
 """The module of each command, and what it does."""

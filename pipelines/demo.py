@@ -1,6 +1,6 @@
 """The demonstration: TPC-H orders, released per nation of the customer, who is the person.
 
-`python -m pipelines.demo` generates the data (scale 1, the same on every machine: 1,500,000 orders
+`beam-dp demo` generates the data (scale 1, the same on every machine: 1,500,000 orders
 of 4,000 customers per nation), joins each order to its customer's nation and runs the job of
 `pipelines.aggregate` on it, which also writes a page of charts. Needs the extra `demo`.
 """
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from pipelines import aggregate, command_line, terminal
 
 BUILD = Path("build")
+GENERATOR = Path(sys.executable).with_name("tpchgen-cli")
 SCALE = "1"
 WIDE = 100
 """How many columns the lines have where the output is no terminal."""
@@ -27,9 +28,8 @@ ORDERS = TABLES / "orders_by_nation.parquet"
 
 def generate() -> None:
     """Write the tables orders, customer and nation of TPC-H as Parquet."""
-    generator = Path(sys.executable).with_name("tpchgen-cli")
     tables = ["--tables=orders,customer,nation", f"--output-dir={TABLES}"]
-    subprocess.run([generator, "parquet", "-s", SCALE, *tables], check=True)
+    subprocess.run([GENERATOR, "parquet", "-s", SCALE, *tables], check=True)
 
 
 def nations() -> list[str]:
@@ -67,7 +67,10 @@ def words(keys: Sequence[str]) -> list[str]:
 
 def main(given: Sequence[str] | None = None) -> int:
     """Generate, join, release; returns the exit code."""
-    command_line.alone("demo", __doc__).parse_args(given)
+    line = command_line.alone("demo", __doc__)
+    line.parse_args(given)
+    if not GENERATOR.exists():
+        line.error("the extra demo must be installed: pip install 'beam_dp[demo]'")
     generate()
     join()
     os.environ["COLUMNS"] = os.environ.get("COLUMNS") or str(terminal.width() or WIDE)
