@@ -213,7 +213,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         names = [metric.output for metric in self.first.metrics]
         agreeing = [names[at] for at in self.agreeing]
         asked = self.tables[0]._program.request.metrics
-        means = [metric.output for metric in asked if isinstance(metric, MeanOfReleased)]
+        made = (metric for metric in asked if isinstance(metric, MeanOfReleased))
+        means = [metric.output for metric in made if not metric.own_count]
         left = [name for name in names if name not in (*agreeing, *means)]
         sentences = [f"{len(self.tables)} tables of one run, {of_all}"]
         sentences += [_AGREEING.format(", ".join(agreeing))] if agreeing else [_APART]

@@ -49,8 +49,8 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
     """
     source = release.period_source
     computed: Record = {"period_source": source} if source != (release.period or "") else {}
-    made = release._program.request.metrics
-    if means := [metric.output for metric in made if isinstance(metric, MeanOfReleased)]:
+    made = (m for m in release._program.request.metrics if isinstance(m, MeanOfReleased))
+    if means := [metric.output for metric in made if not metric.own_count]:
         computed["means_of_sums"] = means
     known = {
         "format": FORMAT,

@@ -40,7 +40,7 @@ from tests.doubles import ZeroNoise, compile_program
 ASKED = [
     sums.Count(),
     sums.Sum("spent", weight=2),
-    mean.Mean("spent", own_count=True, name="average"),
+    mean.Mean("spent", high=10**9, name="average"),
     quantiles.Max("age", candidates=Candidates.linear(0, 120, 1)),
     sums.Count(clip=4, name="visits"),
     sums.PeopleCount(),

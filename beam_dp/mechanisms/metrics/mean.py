@@ -71,8 +71,9 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), all
     three are made of two numbers: the count N, and the sum D of distances from the centre c. The
     sum is D + c N, the mean c + D / N, and the mean's part of the budget goes to both. A row, or a
-    person, without a value then counts like one with the value 0. With `own_count=True`, `low` or
-    `high` it is released by itself.
+    person, without a value then counts like one with the value 0. With `own_count=True` the mean
+    and the sum are made of D and of the number of rows (people) that have a value. With `low` or
+    `high` the mean is released by itself.
 
     The interval is about the rows that bounds leave. It joins, by squares, how far the interval of
     each part moves the quotient. Where that of the count reaches 0, there are too few rows: the
@@ -88,8 +89,8 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         low: an end of values that you know without the data: values below count as that, and the
             centre and the mean over rows are not below it.
         high: the same above.
-        own_count: whether rows (people) that have a value are counted for the mean alone, where a
-            sum and a count are asked for too.
+        own_count: whether rows (people) that have a value are counted for the mean, where a sum
+            and a count are asked for too.
     """
 
     splits_alpha: ClassVar[bool] = False
@@ -108,7 +109,7 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         return Distances(column, self.ends, self.by_person), count
 
     def replaced(self, asked: Sequence[Metric]) -> Sequence[tuple[Metric, Metric]]:
-        """Return the mean and the sums that are made of distances and of a count, if all are."""
+        """Return the mean and the sums that are made of distances and of a count, if they are."""
         kind = PeopleCount if self.by_person else Count
         sums = [
             metric
@@ -116,10 +117,11 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
             if type(metric) is Sum and metric.columns() == self.columns() and metric.is_plain
         ]
         counts = [each for each in asked if type(each) is kind and _is_clipped(each)]
-        if self.own_count or not sums or not counts or self.ends != (None, None):
+        if not sums or not (counts or self.own_count) or self.ends != (None, None):
             return ()
-        [column], [count] = self.columns(), counts[0].parts()
-        released = DistancesOfAll(column, self.ends, self.by_person), count
+        [column] = self.columns()
+        [count] = self.parts()[1:] if self.own_count else counts[0].parts()
+        released = DistancesOfSum(column, self.ends, self.by_person, self.own_count), count
         made = [(total, SumOfReleased(**vars(total), released=released)) for total in sums]
         return (*made, (self, MeanOfReleased(**vars(self), released=released)))
 
@@ -255,8 +257,15 @@ class Distances(JointNoisePart):
         return context.field(self.column, "count")
 
 
-class DistancesOfAll(Distances):
-    """The sum of the distances of all rows, or people: of those without a value that of 0."""
+@dataclasses.dataclass(frozen=True)
+class DistancesOfSum(Distances):
+    """The sum of the distances of rows, or people, of which a sum is made too.
+
+    Attributes:
+        of_values: whether the centre is taken off for those with a value only; else for all.
+    """
+
+    of_values: bool
 
     def _centre(self, context: Context) -> tuple[int, Limits]:
         """Return the same; a sum of all rows lacks those that a bound cuts."""
@@ -266,7 +275,9 @@ class DistancesOfAll(Distances):
         )
 
     def _counted(self, context: Context) -> int:
-        super()._counted(context)  # the centre is chosen by it
+        counted = super()._counted(context)  # the centre is chosen by it
+        if self.of_values:
+            return counted
         return PEOPLE if self.by_person else ROWS
 
 

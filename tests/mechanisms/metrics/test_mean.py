@@ -19,7 +19,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.metrics.additive import additive_release
 from beam_dp.mechanisms.metrics.base import CENTRE, Context
-from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfAll
+from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfSum
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import adaptive
@@ -45,12 +45,15 @@ def rows_of(generator: random.Random, people: int) -> list[Row]:
 @pytest.mark.sampled(4)
 @pytest.mark.parametrize("ends", ENDS)
 @pytest.mark.parametrize("by_person", [False, True])
-@pytest.mark.parametrize("kind", [Distances, DistancesOfAll])
-def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(kind, by_person, ends) -> None:
+@pytest.mark.parametrize("of_values", [None, True, False])
+def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(
+    of_values, by_person, ends
+) -> None:
     """The centre is taken off for each row or person with a value, or for each of them all."""
     generator, reached = random.Random(7), set()
     low, high = (-(10**9) if ends[0] is None else ends[0], 10**9 if ends[1] is None else ends[1])
-    part = kind(Column("x", Role.VALUE, Fraction(1)), ends, by_person)
+    given = Column("x", Role.VALUE, Fraction(1)), ends, by_person
+    part = Distances(*given) if of_values is None else DistancesOfSum(*given, of_values)
     for trial in range(10):
         clip, centre = generator.choice((1, 8, 64)), generator.randrange(-150, 150) * (trial % 5)
         context = Context(part.columns(), partitions=1, centres={part.asked_centre: centre})
@@ -64,7 +67,7 @@ def test_a_person_moves_the_clipped_distances_by_at_most_the_clip(kind, by_perso
             left = [row for row in rows if row.person[0] != person]
             mine = [row.values[0] for row in rows if row.person[0] == person]
             cut = [min(max(value, low), high) for value in mine if value is not None]
-            counted = len(mine if kind is DistancesOfAll else cut)
+            counted = len(mine if of_values is False else cut)
             away = sum(cut) - centre * (min(counted, 1) if by_person else counted)
             own = max(-clip, min(away, clip))
             moved = whole - totals(distances, left, 1, 0, fields)[0]

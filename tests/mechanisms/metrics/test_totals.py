@@ -5,6 +5,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import beam_dp as dp
@@ -15,6 +16,8 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.compile import as_released
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.testing import without_noise
+from beam_dp.transforms.stages.noise_off import NotPrivate
 from tests.doubles import compile_program
 
 ENOUGH = dp.Budget(1_000_000)
@@ -136,6 +139,24 @@ def test_of_a_sum_that_lacks_cut_rows_nothing_is_known_beside_a_mean_either() ->
         [*SUM_AND_COUNT, dp.Mean("x")], people([7] * 4000), dp.Budget(1), max_rows_per_partition=1
     )
     assert found[1:3] == [-math.inf, math.inf] and found[5] == math.inf
+    own = [*SUM_AND_COUNT, dp.Mean("x", own_count=True)]
+    for bound in (None, 1):
+        program = compile_program(own, dp.Budget(1), 1, max_rows_per_partition=bound)
+        [distances] = (s.additive for s in program.steps if s.part.word == "sum" and s.additive)
+        assert distances.limits.bounded == (bound is not None)
+
+
+def test_a_mean_of_values_alone_and_its_sum_are_made_of_their_number() -> None:
+    """Half of 8,000 people have no value: the mean is that of the others."""
+    asked = [*SUM_AND_COUNT, dp.Mean("x", own_count=True)]
+    program = compile_program(asked, dp.Budget(1), 1)
+    total, count, mean = program.request.metrics
+    assert len(program.steps) == 3 and total.parts() == mean.parts() and count == asked[1]
+    table = pa.table({"who": range(8000), "x": [10 if n % 2 else None for n in range(8000)]})
+    with pytest.warns(NotPrivate), without_noise():
+        found = dp.release(table, person="who", metrics=asked, budget=dp.Budget(1)).table
+    [row] = found.to_pylist()
+    assert (row["sum_x"], row["count"], row["mean_x"]) == (40_000, 8000, 10)
 
 
 APART = {
@@ -149,7 +170,6 @@ APART = {
     "a count from below": [dp.Sum("x"), dp.Count(search=dp.AboveThreshold), dp.Mean("x")],
     "ends of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", low=0, high=9)],
     "one end": [dp.Sum("x"), dp.Count(), dp.Mean("x", high=9)],
-    "a count of its own": [dp.Sum("x"), dp.Count(), dp.Mean("x", own_count=True)],
 }
 
 
