@@ -752,11 +752,11 @@ def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
 
 def _check_order(call: Mapping[str, Any], untyped: frozenset[str]) -> None:
     """Refuse an order of texts that may be numbers: 10 is before 9 there."""
-    is_text = [each.get("return_type", {}).get("id") == "VARCHAR" for each in call["children"]]
+    types = [each.get("return_type") or each["value"]["type"] for each in call["children"]]
     sides = [list(parts_of(each)) for each in call["children"]]
     read = [[part["alias"] for part in side if part.get("type") == "BOUND_REF"] for side in sides]
     columns = list(dict.fromkeys(itertools.chain(*read)))
-    if not all(is_text) or untyped.isdisjoint(columns):
+    if {kind["id"] for kind in types} != {"VARCHAR"} or untyped.isdisjoint(columns):
         return
     said = " and ".join(columns)
     rule = f"say as what it compares {said}: cells of CSV are text, where 10 is before 9"
@@ -764,7 +764,7 @@ def _check_order(call: Mapping[str, Any], untyped: frozenset[str]) -> None:
     _require(sum(map(bool, read)) < 2, rule, hint)
     for text in (part.get("value") for part in itertools.chain(*sides)):
         is_number = isinstance(text, str) and _DIGITS.fullmatch(text) is not None
-        hint = f"Write numbers without quotes, as in {said} > 5, and dates like '2026-11-24'"
+        hint = f"Write numbers without quotes, as {said} > {text}, and dates like '2026-11-24'"
         _require(not is_number, f"not order {said} by {text!r}: of text 10 is before 9", hint)
 
 

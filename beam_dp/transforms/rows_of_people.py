@@ -67,9 +67,8 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
             query: what makes them; None: no query does.
 
         Raises:
-            ValueError: for a person who is computed of several columns, and for a period that is
-                another column, or computed in another way, than in other rows, or than a ledger was
-                told.
+            ValueError: for a person who is computed of several columns. For a period that other
+                rows have in another column, or compute in another way; so may the ledger.
         """
         for name in (self._subject, *self._others):
             if query is not None:

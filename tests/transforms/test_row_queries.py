@@ -234,7 +234,8 @@ FITS_NOT = {
     "SELECT who FROM rows WHERE spent < got": r"what it compares spent and got: .*CAST\(spent AS",
     "SELECT who FROM rows WHERE spent BETWEEN '2026-11-01' AND got": "compares spent and got: cells",
     "SELECT who, greatest(spent, got) AS most FROM rows": "as what it compares spent and got",
-    "SELECT who FROM rows WHERE upper(spent) > '5'": "not order spent by '5': .*as in spent > 5",
+    "SELECT who FROM rows WHERE upper(spent) > '5'": "not order spent by '5': .*as spent > 5",
+    "SELECT who FROM rows WHERE greatest(spent, '9') = spent": "not order spent by '9'",
     "SELECT who FROM rows WHERE spent BETWEEN 'a' AND '24.11.2026'": "like '2026-11-24'",
     "SELECT who FROM rows JOIN 'public.csv' AS p USING (who) WHERE p.low < p.high": "low and high",
     "WITH t AS (SELECT who, spent, got, count(*) AS n FROM rows GROUP BY who, spent, got) "

@@ -148,6 +148,7 @@ def test_the_record_says_where_nobody_was_clipped() -> None:
     clip, cost = told["clip"], Fraction(told["clip"]["cost_of_the_noise"])
     assert told["mechanism"] == "joint noise for 3 numbers, nobody clipped"
     assert (clip["clips"], clip["norm"]) == ([], "none")
+    assert told["noise_scale"] == f"{clip['noise_scales'][0]:.4g}"
     noise = dataclasses.replace(JointNoise(dp.Budget(cost), (False,)), partitions=3)
     assert clip["noise_scales"] == [pytest.approx(noise.scale(0), rel=1e-6)]
 

@@ -13,13 +13,14 @@ has no round number, as that of 1, needs none: there the second is of the same o
 three quarters of the cost, and the first is made of it.
 
 *Privacy.* Let x be both histograms. Where the second is of octaves, x is a function of it and of
-coins that know nothing of the people: P(x) is moved by at most e^cost, of what that costs. Where it
-is of round numbers, P(x) is the chance of the first histogram times that of the second, whose people are counted
-once each: it is moved by at most e^(1/2 cost + 1/4 cost). Which of the two holds is seen in x. With
-noise for what each leaves of the whole budget, every outcome costs the whole: pure differential
-privacy composes adaptively, as the ratio of chances of each outcome is a product (Dwork, Rothblum,
-Vadhan 2010). Where noise that follows has a delta, that holds for each x, so its mean over x is no
-larger. Under zCDP there is one histogram (`ClipChoice`): the blur is one of Laplace noise.
+coins that know nothing of the people: P(x) is moved by at most a factor of e^(what the second
+costs). Where it is of round numbers, P(x) is the chance of the first histogram times that of the
+second, in which each person is counted once: it is moved by at most a factor of e^(1/2 cost + 1/4
+cost). Which of the three cases holds is seen in x. With noise for what each leaves of the whole
+budget, every outcome costs the whole: pure differential privacy composes adaptively, as the ratio
+of chances of each outcome is a product (Dwork, Rothblum, Vadhan 2010). Where noise that follows has
+a delta, that holds for each x, so its mean over x is no larger. Under zCDP there is one histogram
+(`ClipChoice`): the blur is one of Laplace noise.
 """
 
 import dataclasses

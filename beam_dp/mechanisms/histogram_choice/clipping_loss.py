@@ -51,8 +51,8 @@ _STEEPEST = 8.0
 _UNSEEN = 9
 """So many buckets beyond the top are looked at."""
 _WEAK = 0.025
-"""Chance that noise alone is counted as people two buckets beyond the top, for the interval; it is
-less by 2^(-5/4) in each bucket further up, as those above an anchor (`ClipChoice`)."""
+"""Chance that noise alone is counted as people two buckets beyond the top, for the interval. It falls
+by a factor of 2^(5/4) with each bucket further up, as those above an anchor do (`ClipChoice`)."""
 SUMS = 4
 """How many sums over all partitions the loss is shared out by (`ClippingLoss.sums`)."""
 SPREAD = 1.75
@@ -243,7 +243,7 @@ def lost(
     `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r b),
     u_3 = min(n_3 + q, u_2 r b^2), and then u_d = u_(d-1) r b^(d-1), down to `_NOBODY`: people to be
     expected. How many more there may be is `Losses.beside`. Where noise alone is seldom as large
-    as n_d (`_WEAK`), there are n_d at least: evidence too weak for a clip, strong enough for an
+    as n_d (`_WEAK`), u_d is n_d at least: evidence too weak for a clip, strong enough for an
     interval.
 
     Where nobody is shown on this side, nobody is taken to lose anything.

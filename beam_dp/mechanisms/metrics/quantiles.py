@@ -538,7 +538,8 @@ class KthLargest(_Ranked):
     By default a number C of rows is chosen privately, each person counts for at most C of their
     largest rows, and ranks are searched (`KthRelease`). In 95% of releases the rank is off by at
     most `<name>_rank_error` rows. NaN where people are too few. For a k below about 12 / epsilon C
-    is 1: all such k give nearly the same value.
+    is 1: ranks and their error count people, each by their largest row, and all such k give nearly
+    the same value.
 
     Attributes:
         column: the value column.
@@ -644,7 +645,7 @@ class ExtremeRelease(Release):
             for occupied, numbers in view.tallies(0)
         ]
         sign = self.measure.sign
-        # Of an error of one person half a person may be too few: so it is at a large epsilon.
+        # An error of one person is no reason to hide a number, however few people there are.
         drawn = [e if e.error <= max(1, _HALF * e.people) else Answer() for e in drawn]
         values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
         errors = np.array([stated(answer.error, answer.people) for answer in drawn], np.float64)

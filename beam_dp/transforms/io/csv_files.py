@@ -1,6 +1,5 @@
 """CSV files: every cell as text, number columns by one strict grammar."""
 
-import codecs
 import contextlib
 import csv
 import dataclasses
@@ -153,9 +152,13 @@ class Csv(Format):
 
     def write(self, file: BinaryIO, table: pa.Table) -> None:
         """Write a header, and lines as RFC 4180 says: CRLF, quotes where needed, in UTF-8."""
-        writer = csv.writer(codecs.getwriter(UTF_8)(file), delimiter=self.delimiter)
-        writer.writerow(table.column_names)
-        writer.writerows(table_files.lines(table, table_files.text))
+        text = io.TextIOWrapper(file, UTF_8, newline="")
+        try:
+            writer = csv.writer(text, delimiter=self.delimiter)
+            writer.writerow(table.column_names)
+            writer.writerows(table_files.lines(table, table_files.text))
+        finally:
+            text.detach()  # the file is the caller's to close
 
 
 class _Header(NamedTuple):
@@ -356,7 +359,7 @@ def _check_times(path: str, column: str, texts: pa.StringArray, wanted: Wanted) 
     if asked and len(held):
         rule = f"read times as {column!r} has them, and reads none of {named} in {open_files.START}"
         cell = row_queries.quoted(column)
-        hint = f"Write try_strptime ({cell}, '%d.%m.%Y %I:%M %p'), in the form of its cells"
+        hint = f"Write try_strptime ({cell}, '%d.%m.%Y'), in the form of its cells"
         checks.require(row_queries.reads(column, held, asked), "Rows", "query", rule, hint)
 
 

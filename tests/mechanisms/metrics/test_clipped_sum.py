@@ -727,7 +727,9 @@ def test_the_tail_is_that_of_so_many_partitions_but_of_distances_that_of_many(fo
     everybody = view_of(rows, [release.measure], 1, shared=True)
     choice = release.clip.choose(everybody.at(0), ZeroNoise())
     view = view_of(rows, release.measures, partitions).at(0, choice)
-    above = release.draw(view, ZeroNoise()).loss.above
+    loss = release.draw(view, ZeroNoise()).loss
+    above = loss.above
+    assert loss.folded == folded
     at = np.array([release._chosen(choice, partitions)])
     tail = math.inf if folded else partitions
     expected, of_one = (release.clip.choice.losses(choice, at, each)[0] for each in (tail, 1))
