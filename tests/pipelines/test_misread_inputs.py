@@ -265,7 +265,7 @@ def test_times_of_which_no_cell_is_read_are_refused_before_the_charge(time, tmp_
     said = refused(aggregate, *words(source, "visits", *query))
     column = "Day" if time == KEY else "Time"
     assert f"query must read times as '{column}' has them, and reads none of it in its" in said
-    assert f"first 1 MiB. Write try_strptime (\"{column}\", '%d.%m.%Y %I:%M %p'), in the" in said
+    assert f"first 1 MiB. Write try_strptime (\"{column}\", '%d.%m.%Y %H:%M'), in the" in said
     query[1] = f"""WITH t AS (SELECT Visitor, Day, {time} AS begun, sum(Euros) AS Euros FROM rows
         GROUP BY Visitor, Day, begun) SELECT Visitor, Day, Euros FROM t"""
     assert f"query must read times as '{column}'" in refused(

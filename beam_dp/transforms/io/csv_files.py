@@ -359,7 +359,7 @@ def _check_times(path: str, column: str, texts: pa.StringArray, wanted: Wanted) 
     if asked and len(held):
         rule = f"read times as {column!r} has them, and reads none of {named} in {open_files.START}"
         cell = row_queries.quoted(column)
-        hint = f"Write try_strptime ({cell}, '%d.%m.%Y'), in the form of its cells"
+        hint = f"Write try_strptime ({cell}, '%d.%m.%Y %H:%M'), in the form of its cells"
         checks.require(row_queries.reads(column, held, asked), "Rows", "query", rule, hint)
 
 
