@@ -45,7 +45,9 @@ class Job:
         (folder / "out").mkdir()
         paths = os.pathsep.join([str(folder), str(ROOT)])
         self.said = (folder / "said").open("w+")
-        before = signal.signal(signal.SIGINT, at_start)  # a process starts with what is ignored
+        # A process starts with what is ignored, as SIGHUP is where tests run behind nohup.
+        starts = {signal.SIGINT: at_start, signal.SIGHUP: signal.SIG_DFL}
+        before = {number: signal.signal(number, start) for number, start in starts.items()}
         try:
             self.process = subprocess.Popen(
                 [sys.executable, *words],
@@ -56,7 +58,8 @@ class Job:
                 start_new_session=True,
             )
         finally:
-            signal.signal(signal.SIGINT, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def words(self) -> str:
         """Return what it has said until now."""
