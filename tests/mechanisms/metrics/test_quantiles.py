@@ -14,7 +14,9 @@ from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.profiled import TwoPhase
 from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease, KthRelease, RankRelease
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.search.quantiles.node import Answer
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
+from beam_dp.mechanisms.search.quantiles.tail_quantile import TailSearch
 from tests.doubles import ZeroNoise, compile_program
 from tests.relations import Row, as_dicts, views
 
@@ -244,3 +246,16 @@ def test_decimals_are_searched_with_more_digits_and_given_values_as_they_are():
     bounded = released(dp.Median("value", low=0, high=200))[0].candidates
     assert isinstance(bounded, FinerGrid) and (bounded[0], bounded[bounded.size - 1]) == (0, 200)
     assert released(dp.Median("value", candidates=GRID))[0].candidates == GRID
+
+
+@pytest.mark.parametrize(
+    ("error", "people", "is_shown"), [(1, 0.5, True), (2, 2.0, False), (2, 4.0, True)]
+)
+def test_an_extreme_is_hidden_where_more_than_half_of_the_people_may_be_beyond(
+    error, people, is_shown, monkeypatch
+):
+    """An error of one person hides nothing: it is stated at any large epsilon."""
+    answer = Answer(5, error, people)
+    monkeypatch.setattr(TailSearch, "choose_at", lambda *_: answer)
+    _, found = released(dp.Max("value"))
+    assert all(np.isnan(numbers[0]).all() != is_shown for numbers in found.values())
