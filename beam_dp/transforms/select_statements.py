@@ -211,7 +211,8 @@ class _Reader:
             names = names[len(names) > 1 and names[0].lower() in self._tables :]
             rule = f"name columns of its rows, and {'.'.join(names)} is none"
             is_public = any(each.has(names) for each in self._public)
-            hint = f"Write spent, or rows.spent. For objects write a file with {'.'.join(names)} AS {names[-1]} first"
+            part = f"{'.'.join(names)} AS {names[-1]}"
+            hint = f"Write spent, or rows.spent. For objects write a file with {part} first"
             _require(len(names) == 1 or is_public, rule, hint)
             return {**tree, "column_names": names}
         return tree
