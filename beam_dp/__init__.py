@@ -76,9 +76,9 @@ if typing.TYPE_CHECKING:
     from beam_dp.transforms.partitions import PrivatePartitions as PrivatePartitions
     from beam_dp.transforms.partitions import PublicPartitions as PublicPartitions
     from beam_dp.transforms.partitions import TopPartitions as TopPartitions
-    from beam_dp.transforms.person_queries import Rows as Rows
     from beam_dp.transforms.private_tables import PrivateTables as PrivateTables
     from beam_dp.transforms.removal_loss import RemovalLoss as RemovalLoss
+    from beam_dp.transforms.sql.person_queries import Rows as Rows
     from beam_dp.transforms.stages.guards import UnusualParameters as UnusualParameters
     from beam_dp.transforms.suppress_unreliable import SuppressUnreliable as SuppressUnreliable
 else:

@@ -29,7 +29,7 @@ from beam_dp.results import release
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import formats, open_files, read_rows
 from beam_dp.transforms.io.csv_files import Csv
-from beam_dp.transforms.person_queries import parsed
+from beam_dp.transforms.sql.person_queries import parsed
 from pipelines import command_line, releasing
 from pipelines.description import DIALECT, PAGE, Description
 

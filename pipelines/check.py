@@ -15,7 +15,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.view import NOT_PRIVATE
 from beam_dp.transforms import file_checks
-from beam_dp.transforms.person_queries import PersonQuery
+from beam_dp.transforms.sql.person_queries import PersonQuery
 from pipelines import command_line, messages, releasing, terminal
 from pipelines.description import Description
 

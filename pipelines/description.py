@@ -28,9 +28,9 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.transforms import run_record
 from beam_dp.transforms.io import open_files, read_rows, whole_files
-from beam_dp.transforms.person_queries import parsed
 from beam_dp.transforms.private_tables import AGREE, APART
-from beam_dp.transforms.released_queries import ReleasedQuery
+from beam_dp.transforms.sql.person_queries import parsed
+from beam_dp.transforms.sql.released_queries import ReleasedQuery
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import output_names
 

@@ -28,7 +28,7 @@ from apache_beam.runners.worker import statecache, statesampler
 from apache_beam.transforms import core, ptransform, userstate, util
 from apache_beam.typehints import decorators
 
-from beam_dp.transforms import row_queries
+from beam_dp.transforms.sql import databases
 from beam_dp.transforms.stages import shard_number
 
 FEW_SHARDS = 8
@@ -169,8 +169,8 @@ def kept_answers() -> Iterator[None]:
             (core, "_check_fn_use_yield_and_return", kept_looks),
         ):
             stack.enter_context(mock.patch.object(module, name, kept(getattr(module, name))))
-        database = lent_databases(row_queries.connected)
-        stack.enter_context(mock.patch.object(row_queries, "connected", database))
+        database = lent_databases(databases.connected)
+        stack.enter_context(mock.patch.object(databases, "connected", database))
         forms, form = pipeline_options._BeamArgumentParser, argparse.HelpFormatter("options", 9, 9)
         stack.enter_context(mock.patch.object(forms, "_get_formatter", lambda _: form))
         yield

@@ -27,7 +27,7 @@ from beam_dp.mechanisms.search.choose import BY_WORD
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions, typed_keys
 from beam_dp.transforms.private_tables import AGREE, TOTAL, PrivateTables
-from beam_dp.transforms.select_statements import Statement
+from beam_dp.transforms.sql.select_statements import Statement
 from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
 
 _AS_GIVEN = ("shards", "nonnegative", "period", "ledger_period")

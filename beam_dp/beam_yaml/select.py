@@ -10,9 +10,9 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.release import Released, release
 from beam_dp.transforms.aggregate import PrivateAggregate
-from beam_dp.transforms.person_queries import Rows
 from beam_dp.transforms.private_tables import AGREE, PrivateTables
-from beam_dp.transforms.released_queries import PostProcess, ReleasedQuery
+from beam_dp.transforms.sql.person_queries import Rows
+from beam_dp.transforms.sql.released_queries import PostProcess, ReleasedQuery
 
 _SUBJECT = "Select"
 

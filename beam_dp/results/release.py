@@ -29,14 +29,15 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.results import report
 from beam_dp.results.view import View
 from beam_dp.spending.ledger import Ledger
-from beam_dp.transforms import person_queries, run_record
+from beam_dp.transforms import run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files, whole_files
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.private_tables import AGREE, PrivateTables
-from beam_dp.transforms.released_queries import ReleasedQuery
-from beam_dp.transforms.row_queries import Query
+from beam_dp.transforms.sql import person_queries
+from beam_dp.transforms.sql.released_queries import ReleasedQuery
+from beam_dp.transforms.sql.row_queries import Query
 from beam_dp.transforms.stages.output_names import field_names, output_names
 from beam_dp.transforms.suppress_unreliable import SuppressUnreliable
 

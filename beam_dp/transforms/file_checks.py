@@ -15,13 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding.table import Role
-from beam_dp.transforms import person_queries, rehearsal, row_queries
+from beam_dp.transforms import rehearsal
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, plain_values, row_fields, written_forms
 from beam_dp.transforms.columns.layout import Layout, check_forms, check_types, column_of
 from beam_dp.transforms.io import csv_files
 from beam_dp.transforms.io.file_format import cells_of
 from beam_dp.transforms.io.read_rows import ReadRows
+from beam_dp.transforms.sql import person_queries, query_steps, row_queries
 
 SHOWN = 5
 """So many people, keys and forms are named."""
@@ -113,7 +114,7 @@ def _queried(query: row_queries.Query, read: Sequence[Any]) -> tuple[list[Any], 
         grouped, sent = person_queries.grouped_here(query, read)
         made, out = _queried(query.outer, grouped)
         return made, sum(map(_size, read)) - sent + out
-    step = row_queries._Run(query)
+    step = query_steps.RunQuery(query)
     step.setup()
     made = list(rehearsal.bundle(step, read))
     return made, sum(map(_size, read)) - sum(map(_size, made))

@@ -29,7 +29,7 @@ from apache_beam.utils.timestamp import Timestamp
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io.table_files import ARROW_TYPES
-from beam_dp.transforms.row_queries import Query
+from beam_dp.transforms.sql.row_queries import Query
 
 _NO_ROWS = (bool, int, float, str, bytes)
 _BATCHES = (pa.RecordBatch, pa.Table)

@@ -12,7 +12,7 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import layout as layouts
 from beam_dp.transforms.columns import public_keys
 from beam_dp.transforms.partitions import Partitions, PublicPartitions
-from beam_dp.transforms.row_queries import Query
+from beam_dp.transforms.sql.row_queries import Query
 from beam_dp.transforms.stages import guards, shard_number
 
 

@@ -21,8 +21,9 @@ import beam_dp as dp
 from beam_dp.testing import without_noise
 from beam_dp.testing.forced_draws import compared, share_spent
 from beam_dp.testing.losses.draw_costs import Fault
-from beam_dp.transforms import file_checks, person_queries
-from beam_dp.transforms.person_queries import PersonQuery, _Group, _Scatter, parsed
+from beam_dp.transforms import file_checks
+from beam_dp.transforms.sql import person_queries
+from beam_dp.transforms.sql.person_queries import PersonQuery, _Group, _Scatter, parsed
 
 BIG, KEY = 2**63 - 1, bytes(32)
 TYPES = pa.schema([

@@ -17,8 +17,10 @@ import beam_dp as dp
 from beam_dp.testing import without_noise
 from beam_dp.testing.forced_draws import compared, share_spent
 from beam_dp.testing.losses.draw_costs import Fault
-from beam_dp.transforms.row_queries import PublicTable, Query, _Engine
-from beam_dp.transforms.select_statements import Statement
+from beam_dp.transforms.sql.public_tables import PublicTable
+from beam_dp.transforms.sql.query_engine import Engine
+from beam_dp.transforms.sql.row_queries import Query
+from beam_dp.transforms.sql.select_statements import Statement
 
 STORES = "store,region,zone\na,north,1\nb,south,2\n,nowhere,3\n7,north,4\n"
 REGION = {"a": "north", "b": "south", "7": "north"}
@@ -34,7 +36,7 @@ def stores(tmp_path: Path) -> str:
 TYPES = pa.schema([("who", pa.string()), ("store", pa.string()), ("n", pa.int64())])
 
 
-def made(engine: _Engine, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def made(engine: Engine, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what a query makes of rows in one batch."""
     batch = engine.chosen(pa.RecordBatch.from_pylist(rows, TYPES))
     engine.bound(batch.schema)
@@ -59,7 +61,7 @@ def test_a_partner_is_that_of_the_row_alone(stores: str, kind: str, on: str) -> 
         if not dropped and not (zone and row["n"] == BIG):
             more = {"region": REGION.get(row["store"]), "z": row["n"] + int(zone) if zone else None}
             expected.append({"who": row["who"], "store": row["store"], **more})
-    engine = _Engine(Query.of(query))
+    engine = Engine(Query.of(query))
     together = sorted(made(engine, rows), key=str)
     assert together == sorted(expected, key=str)
     assert together == sorted((out for row in rows for out in made(engine, [row])), key=str)
@@ -68,10 +70,10 @@ def test_a_partner_is_that_of_the_row_alone(stores: str, kind: str, on: str) -> 
 def test_keys_match_by_their_text(stores: str, tmp_path: Path) -> None:
     query = f"SELECT s.region AS region FROM rows LEFT JOIN '{stores}' AS s ON rows.n = s.store"
     rows = [{"who": "p", "store": "a", "n": n} for n in (7, 8)]
-    assert [row["region"] for row in made(_Engine(Query.of(query)), rows)] == ["north", None]
+    assert [row["region"] for row in made(Engine(Query.of(query)), rows)] == ["north", None]
     pq.write_table(pa.table({"id": [7, 8], "x": [1.5, 2.5]}), tmp_path / "numbers.parquet")
     query = f"SELECT t.x * 2 AS y FROM rows JOIN '{tmp_path}/numbers.parquet' AS t ON store = t.id"
-    engine = _Engine(Query.of(query))
+    engine = Engine(Query.of(query))
     assert made(engine, [{"who": "p", "store": "7", "n": 1}]) == [{"y": 3.0}]
 
 
@@ -80,7 +82,7 @@ def test_two_public_tables(stores: str, tmp_path: Path) -> None:
     query = f"""SELECT who, s.region AS region, h.head AS head FROM rows
         LEFT JOIN '{stores}' AS s USING (store) JOIN '{tmp_path}/heads.tsv' AS h ON rows.n = h.n"""
     rows = [{"who": "p", "store": "b", "n": 1}, {"who": "q", "store": "c", "n": 2}]
-    assert made(_Engine(Query.of(query)), [*rows, {"who": "r", "store": "a", "n": 3}]) == [
+    assert made(Engine(Query.of(query)), [*rows, {"who": "r", "store": "a", "n": 3}]) == [
         {"who": "p", "region": "south", "head": "Ann"},
         {"who": "q", "region": None, "head": "Bob"},
     ]
@@ -233,12 +235,12 @@ def by_place(table: PublicTable, runs: bool = False) -> str:
 SQL = PublicTable.sql
 
 
-def fails_for_others(self: _Engine, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def fails_for_others(self: Engine, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     return iter(())
 
 
 @pytest.mark.parametrize(
-    "mutant", [(PublicTable, "sql", by_place), (_Engine, "_halves", fails_for_others)]
+    "mutant", [(PublicTable, "sql", by_place), (Engine, "_halves", fails_for_others)]
 )
 def test_mutants_are_caught(
     stores: str, monkeypatch: pytest.MonkeyPatch, mutant: tuple[type, str, Any]

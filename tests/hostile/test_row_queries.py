@@ -17,16 +17,11 @@ import pyarrow as pa
 import pytest
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.row_queries import (
-    _LONGEST,
-    _OPERATORS,
-    FUNCTIONS,
-    Query,
-    _Engine,
-    _Run,
-    connected,
-    parts_of,
-)
+from beam_dp.transforms.sql.databases import connected
+from beam_dp.transforms.sql.query_engine import _LONGEST, Engine
+from beam_dp.transforms.sql.query_steps import RunQuery
+from beam_dp.transforms.sql.row_queries import _OPERATORS, FUNCTIONS, Query
+from beam_dp.transforms.sql.sql_trees import parts_of
 from tests.hostile.inserted import columns_of_arrow, python_rows
 from tests.hostile.inserted.layouts import NAMES
 
@@ -131,7 +126,7 @@ def test_each_row_alone_gives_what_it_gives_among_others(seed: int) -> None:
     batch = columns_of_arrow.batch(rng, types, rows)
     for name in NAMES:
         asked = f"{rng.choice(EXPRESSIONS)} AS y FROM rows WHERE {rng.choice(CONDITIONS)}"
-        engine = _Engine(Query.of(f"SELECT n, {asked}"))
+        engine = Engine(Query.of(f"SELECT n, {asked}"))
         one = pa.record_batch({"n": pa.array(range(SIZE)), "x": batch.column(name)})
         with contextlib.suppress(checks.ParameterError):  # a type that the expression does not take
             engine.bound(one.schema)
@@ -142,7 +137,7 @@ def test_each_row_alone_gives_what_it_gives_among_others(seed: int) -> None:
 def test_hostile_objects_fail_nothing_and_change_no_other() -> None:
     rng = random.Random(7)
     rows = [python_rows.hostile(rng) for _ in range(200)]
-    run = _Run(Query.of("SELECT person, day, value * 2 AS value FROM rows WHERE value >= 0"))
+    run = RunQuery(Query.of("SELECT person, day, value * 2 AS value FROM rows WHERE value >= 0"))
     run.setup()
 
     def found(given: list[object]) -> list[str]:
@@ -186,7 +181,7 @@ def places(rng: random.Random, good: int, hostile: int) -> list[list[int]]:
     return [last + first, first + last, mixed, *single]
 
 
-def outcome(engine: _Engine, batch: pa.RecordBatch) -> list[tuple[int, str]]:
+def outcome(engine: Engine, batch: pa.RecordBatch) -> list[tuple[int, str]]:
     """Return which rows come out, and as what."""
     found = []
     for made in engine.rows(batch):
@@ -215,13 +210,13 @@ def test_every_function_gives_each_row_what_it_gives_it_alone(asked: str) -> Non
     rows = [table_of(rng, columns, False, GOOD), table_of(rng, columns, True, HOSTILE)]
     both = pa.Table.from_batches(rows).combine_chunks().to_batches()[0]
     numbered = both.append_column("row", pa.array(range(GOOD + HOSTILE)))
-    kinds = _Engine(Query.of(f"SELECT {asked} AS y FROM rows")).bound(both.schema).types
+    kinds = Engine(Query.of(f"SELECT {asked} AS y FROM rows")).bound(both.schema).types
     queries = [f"SELECT row, {asked} AS y FROM rows"]
     if kinds == [pa.bool_()]:
         queries.append(f"SELECT row, true AS y FROM rows WHERE {asked}")
         queries.append(f"SELECT row, true AS y FROM rows WHERE row < 0 OR NOT ({asked})")
     for query in queries:
-        engine = _Engine(Query.of(query))
+        engine = Engine(Query.of(query))
         engine.bound(numbered.schema)
         each_alone = (outcome(engine, numbered.slice(row, 1)) for row in range(GOOD + HOSTILE))
         alone = dict(itertools.chain.from_iterable(each_alone))
@@ -252,7 +247,7 @@ SECONDS = 1.0
 @pytest.mark.sampled(24)
 @pytest.mark.parametrize("asked", [each for each in ASKED if "s" in columns_of(each)])
 def test_the_longest_cell_takes_bounded_work_and_gives_a_bounded_result(asked: str) -> None:
-    engine = _Engine(Query.of(f"SELECT {asked} AS y FROM rows"))
+    engine = Engine(Query.of(f"SELECT {asked} AS y FROM rows"))
     columns = columns_of(asked)
     for each in LONG:
         whole = each * (_LONGEST // len(each.encode()))

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms import row_queries, select_statements
+from beam_dp.transforms.sql import databases, select_statements
 
 OF_ROWS = """row_number() OVER () ; sum(x) OVER (PARTITION BY y) ; lag(x) OVER (ORDER BY y)
     (SELECT 1) ; (SELECT max(x) FROM rows) ; x IN (SELECT x FROM rows) ; EXISTS (SELECT 1 FROM rows)
@@ -108,7 +108,7 @@ def asked() -> list[str]:
     """Return the statements of this page."""
     parts = [each.strip() for line in OF_ROWS.splitlines() for each in line.split(" ; ")]
     made = [place.format(part) for place, part in itertools.product(PLACES, parts)]
-    unknown = sorted(row_queries.functions_of("aggregate") - KNOWN)
+    unknown = sorted(databases.functions_of("aggregate") - KNOWN)
     made += [f"SELECT {name}(x) AS n FROM rows" for name in unknown]
     return [*made, *(line.strip() for line in STATEMENTS.splitlines())]
 

@@ -32,9 +32,9 @@ from beam_dp.testing import audit
 from beam_dp.testing.forced_draws import compared, share_spent
 from beam_dp.testing.losses.draw_costs import hull_levels
 from beam_dp.testing.made_rows import RowMaker
-from beam_dp.transforms import row_queries
 from beam_dp.transforms.columns import fixed_point, ids
 from beam_dp.transforms.io.frames import ReadFrame
+from beam_dp.transforms.sql import query_engine
 from tests.mechanisms.noise.test_noise_on_several_sums import SMALL, law
 
 SAMPLE = pa.table(
@@ -350,7 +350,7 @@ MUTANTS = {
         sums, "clipped_sum", _choice_not_taken_from_the_noise, PLAIN | {"budget": dp.Budget.zcdp(1)}
     ),
     "a query whose failing rows drop others": (
-        row_queries._Engine, "_halves", _failing_rows_drop_others, QUERIED
+        query_engine.Engine, "_halves", _failing_rows_drop_others, QUERIED
     ),
     "an error message with a cell": (ids, "identify", _warned_of_a_cell, PLAIN),
     "a row that ends a job": (fixed_point, "to_units", _refused_row, PLAIN),

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 from pyarrow import csv as arrow_csv
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import row_queries
 from beam_dp.transforms.columns import plain_values, written_forms
 from beam_dp.transforms.io import open_files, records, table_files
 from beam_dp.transforms.io.file_format import (
@@ -27,6 +26,7 @@ from beam_dp.transforms.io.file_format import (
     Sniffed,
     Wanted,
 )
+from beam_dp.transforms.sql import query_engine, sql_trees
 
 SLICE = 131_072
 NUMBER_LIMIT = 1_000
@@ -358,9 +358,9 @@ def _check_times(path: str, column: str, texts: pa.StringArray, wanted: Wanted) 
     named = open_files.named(path, wanted.pattern)
     if asked and len(held):
         rule = f"read times as {column!r} has them, and reads none of {named} in {open_files.START}"
-        cell = row_queries.quoted(column)
+        cell = sql_trees.quoted(column)
         hint = f"Write try_strptime ({cell}, '%d.%m.%Y %H:%M'), in the form of its cells"
-        checks.require(row_queries.reads(column, held, asked), "Rows", "query", rule, hint)
+        checks.require(query_engine.reads(column, held, asked), "Rows", "query", rule, hint)
 
 
 def dialect_hint(texts: pa.StringArray, given: Dialect) -> str | None:

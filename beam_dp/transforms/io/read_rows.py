@@ -30,7 +30,7 @@ from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import written_forms
 from beam_dp.transforms.io import formats, open_files
 from beam_dp.transforms.io.file_format import UTF_8, Dialect, Format, Sniffed, Wanted
-from beam_dp.transforms.row_queries import Query
+from beam_dp.transforms.sql.row_queries import Query
 from beam_dp.transforms.stages import quick_steps
 
 MOST = 100

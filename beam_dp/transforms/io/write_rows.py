@@ -13,7 +13,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.io import formats, table_files, whole_files
 from beam_dp.transforms.io.file_format import Format
-from beam_dp.transforms.released_queries import ReleasedQuery
+from beam_dp.transforms.sql.released_queries import ReleasedQuery
 from beam_dp.transforms.stages import quick_steps, threads_and_memory
 
 

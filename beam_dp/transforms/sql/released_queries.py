@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import known_columns, row_queries, run_record
+from beam_dp.transforms import known_columns, run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import table_files
 from beam_dp.transforms.private_tables import PrivateTables
+from beam_dp.transforms.sql import databases, row_queries, sql_trees
 from beam_dp.transforms.stages import output_names, quick_steps
 
 _SUBJECT, _NAME = "release", "post_process"
@@ -72,12 +73,12 @@ class ReleasedQuery:
         Raises:
             ValueError: for SQL that does not fit the columns.
         """
-        node = row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)
+        node = sql_trees.tree_of(_SUBJECT, _NAME, self.text, _FORM)
         known, names, problem = [*self.keys, *self.numbers], [], ""
         _check_parts(node, known)
         try:
             names = self._made(pa.table({name: pa.nulls(0) for name in known}), True).column_names
-        except (row_queries.duckdb().Error, pa.ArrowException) as error:
+        except (databases.duckdb().Error, pa.ArrowException) as error:
             problem = f": {error}".partition("\n")[0].rstrip(".")
         rule = f"fit the released columns {checks.listed(known)}{problem}"
         checks.require(not problem, _SUBJECT, _NAME, rule, _FORM)
@@ -91,7 +92,7 @@ class ReleasedQuery:
         table = table_files.ordered(table)
         empty = dict.fromkeys(self.computed, pa.nulls(len(table), pa.float64()))
         made = pa.table({_ROW: range(len(table)), **empty})
-        failed = row_queries.duckdb().Error, pa.ArrowException, checks.ParameterError
+        failed = databases.duckdb().Error, pa.ArrowException, checks.ParameterError
         for as_text in (True, False):  # the last one that the SQL fits
             with contextlib.suppress(*failed):
                 made = self._made(table, as_text)
@@ -104,8 +105,8 @@ class ReleasedQuery:
         """Return the record of its table, which names the computed columns too."""
         of = record[run_record.COLUMNS]
         numbers = [*of["numbers"], *([name] for name in self.computed)]
-        [_, *items] = row_queries.tree_of(_SUBJECT, _NAME, self.text, _FORM)["select_list"]
-        parts = [[*map(row_queries.column_name, row_queries.parts_of(item))] for item in items]
+        [_, *items] = sql_trees.tree_of(_SUBJECT, _NAME, self.text, _FORM)["select_list"]
+        parts = [[*map(sql_trees.column_name, sql_trees.parts_of(item))] for item in items]
         computed = {n: [*filter(None, p)] for n, p in zip(self.computed, parts, strict=True)}
         return {**record, run_record.COLUMNS: {**of, "numbers": numbers, "computed": computed}}
 
@@ -119,7 +120,7 @@ class ReleasedQuery:
         for name in self.numbers:
             cells = table[name].cast(pa.float64())
             rows[name] = pc.if_else(pc.is_nan(cells), None, cells)
-        engine = row_queries.connected()
+        engine = databases.connected()
         engine.register(_TABLE, pa.table({**rows, _ROW: range(len(table))}))
         made = engine.sql(self.text).to_arrow_table()
         text = [field.name for field in made.schema if pa.types.is_string(field.type)]
@@ -134,7 +135,7 @@ def _check_parts(node: Mapping[str, Any], columns: Sequence[str]) -> None:
     """Refuse what is no function of the released table alone."""
     table, [star, *items] = node["from_table"], node["select_list"]
     every = [*node.items(), *table.items(), *star.items()]
-    parts = {name for name, value in every if value not in row_queries.NOTHING}
+    parts = {name for name, value in every if value not in sql_trees.NOTHING}
     plain = (
         parts <= _PARTS
         and star["class"] == "STAR"
@@ -143,8 +144,8 @@ def _check_parts(node: Mapping[str, Any], columns: Sequence[str]) -> None:
     rule = "be SELECT *, and expressions, of the released table alone"
     checks.require(plain, _SUBJECT, _NAME, rule, _FORM)
     known = {name.lower() for name in (*columns, *(item["alias"] for item in items))}
-    functions = {*row_queries.FUNCTIONS, *row_queries.functions_of("aggregate", "window")}
-    for part in row_queries.parts_of([items, *(node[name] for name in _FURTHER)]):
+    functions = {*row_queries.FUNCTIONS, *databases.functions_of("aggregate", "window")}
+    for part in sql_trees.parts_of([items, *(node[name] for name in _FURTHER)]):
         kind, call = part.get("class", "CONSTANT"), part.get("function_name", "").lower()
         rule = f"not have a {kind.lower()}"
         checks.require(kind in _CLASSES, _SUBJECT, _NAME, rule, _FORM)

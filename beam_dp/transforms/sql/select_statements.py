@@ -27,9 +27,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms import person_queries, row_queries
 from beam_dp.transforms.io import formats
-from beam_dp.transforms.row_queries import column_name
+from beam_dp.transforms.sql import databases, person_queries, public_tables, row_queries, sql_trees
+from beam_dp.transforms.sql.sql_trees import column_name
 
 _SUBJECT, _NAME = "Select", "statement"
 _FORM = "Write SELECT store, sum(spent) AS x FROM 'visits.csv' WHERE minutes > 5 GROUP BY store."
@@ -101,7 +101,7 @@ class Statement:
         rule = f"have no WITH {clause and clause[1]}: a release is always private"
         _require(clause is None, rule, "Leave the clause out, with its OPTIONS")
         try:
-            node = row_queries.tree_of(_SUBJECT, _NAME, text, _FORM)
+            node = sql_trees.tree_of(_SUBJECT, _NAME, text, _FORM)
             return _Reader(node, people, period).statement()
         except RecursionError:
             rule = "have fewer levels of parentheses"
@@ -113,18 +113,18 @@ class _Reader:
 
     def __init__(self, node: Tree, people: tuple[str, ...], period: str) -> None:
         self._with, node = person_queries.with_of(node), {**node, "cte_map": None}
-        table, self._public = row_queries.PublicTable.of(node["from_table"])
+        table, self._public = public_tables.PublicTable.of(node["from_table"])
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
         parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
-        for name in [name for name, value in parts if value not in row_queries.NOTHING]:
+        for name in [name for name, value in parts if value not in sql_trees.NOTHING]:
             refused = _REFUSED.get(name, (f"have no {name.replace('_', ' ')}", _FORM))
             _require(name in _PARTS or name in _LAST, *refused)
         self._input: str = table["table_name"]
-        self._tables = row_queries.names_of(table)
-        self._node: Tree = row_queries.rewritten(node, self._unqualified)
+        self._tables = public_tables.names_of(table)
+        self._node: Tree = sql_trees.rewritten(node, self._unqualified)
         self._items: list[Tree] = self._node["select_list"]
         units = [*people, *filter(None, [period])]
-        calls = list(filter(_aggregate, row_queries.parts_of(self._items)))
+        calls = list(filter(_aggregate, sql_trees.parts_of(self._items)))
         self._read = {*_columns([calls, self._node["where_clause"]]), *units}
         made = {item["alias"] for item in self._items if _aggregate(item)}
         self._read |= {*_columns(self._items)} - made
@@ -150,12 +150,12 @@ class _Reader:
         node, calls = self._node, list(filter(_aggregate, self._items))
         compared = [each for each in calls if each["distinct"]] + node["group_expressions"]
         self._text |= {*_columns(compared)}
-        parts = row_queries.rewritten([self._items, node["where_clause"]], self._typed)
+        parts = sql_trees.rewritten([self._items, node["where_clause"]], self._typed)
         added = [each for each in parts[0] if _aggregate(each) in _METRICS and not each["distinct"]]
         values = (given["expression"] for each in added for given in each["arguments"])
         for column in (column for value in values for column in _values(value)):
             self._take(column, "DOUBLE")
-        joined = row_queries.from_of(each.sql() for each in self._public)
+        joined = public_tables.from_of(each.sql() for each in self._public)
         items = [
             {**each, "alias": each["alias"] or _last(each) * (not column_name(each))}
             for each in parts[0]
@@ -200,7 +200,7 @@ class _Reader:
             self._became.append(f"{part} {self._sql(tree)}: {became}".lstrip())
 
     def _sql(self, tree: Tree) -> str:
-        return row_queries.value_of(tree).replace("count_star()", "count(*)")
+        return sql_trees.value_of(tree).replace("count_star()", "count(*)")
 
     def _unqualified(self, tree: Tree) -> Tree:
         """Return a part of the tree; a column without its table."""
@@ -222,7 +222,7 @@ class _Reader:
         node = self._node
         given = node["group_expressions"]
         if node["aggregate_handling"] == "FORCE_AGGREGATES":  # GROUP BY ALL
-            parts = row_queries.parts_of
+            parts = sql_trees.parts_of
             given = [each for each in self._items if not any(map(_aggregate, parts(each)))]
         names = list(map(self._key, given))
         sets = node["group_sets"] or [range(len(names))]
@@ -302,34 +302,34 @@ class _Reader:
             *given, share = [*upwards, *given]
             orders = orders[len(upwards) :]
             rule, hint = "give quantile_cont a share from 0 to 1", "Write quantile_cont(x, 0.9)"
-            _require(_kind(share) == "DOUBLE" and row_queries.is_literal(share), rule, hint)
+            _require(_kind(share) == "DOUBLE" and sql_trees.is_literal(share), rule, hint)
             options = {"p": float(share["literal"]["text"])}
         plain = not orders and not call["distinct"] or name == "count"
         one = len(given) == (name != "count_star")
         _require(
             plain and one, f"call {name} plainly", f"Write {name}(x)".replace("_star(x)", "(*)")
         )
-        tree = given[0] if given else row_queries.literal("INTEGER", "1")
+        tree = given[0] if given else sql_trees.literal("INTEGER", "1")
         is_person = (column_name(tree),) == self._people  # of several owners any one may be null
         if call["distinct"] and is_person:
             _require(kept is None, "count people without FILTER", "Put its condition into WHERE")
             return "people_count", None, {}
         if call["distinct"]:
-            return "distinct_count", row_queries.where(kept, tree), {}
-        always = row_queries.is_literal(tree) or is_person
+            return "distinct_count", sql_trees.where(kept, tree), {}
+        always = sql_trees.is_literal(tree) or is_person
         if name in ("count", "count_star") and always and kept is None:
             return "count", None, {}
         if name == "count":
             exists = {"class": "OPERATOR", "type": "OPERATOR_IS_NOT_NULL", "alias": ""}
             tree = {**exists, "children": [tree]}
         if name in _COUNTS or (name == "sum" and _is_condition(tree)):
-            tree = tree if name == "count_star" else row_queries.where(tree, _number(1), _number(0))
-            return "sum", row_queries.where(kept, tree, _number(0)), {"unit": 1}
+            tree = tree if name == "count_star" else sql_trees.where(tree, _number(1), _number(0))
+            return "sum", sql_trees.where(kept, tree, _number(0)), {"unit": 1}
         if name in ("avg", "mean"):
             if _is_condition(tree):
-                return "ratio", row_queries.where(kept, tree), {}
+                return "ratio", sql_trees.where(kept, tree), {}
             options = {"own_count": True}  # of SQL, beside a sum and a count too
-        return _METRICS[name], row_queries.where(kept, tree), options
+        return _METRICS[name], sql_trees.where(kept, tree), options
 
     def _post_process(self) -> str:
         """Return the SQL of what is left for the released table; "" for nothing."""
@@ -352,18 +352,18 @@ class _Reader:
         self._became += [f"{_LAST[each['type']]}: of released rows" for each in last]
         if not further and having is None and not last:
             return ""
-        star = row_queries.tree_of(_SUBJECT, _NAME, "SELECT * FROM released", "")
+        star = sql_trees.tree_of(_SUBJECT, _NAME, "SELECT * FROM released", "")
         where, last = self._on_released(having), self._on_released(last)
         parts = {"select_list": [*star["select_list"], *further]}
         parts |= {"where_clause": where, "modifiers": last}
-        parts = row_queries.rewritten(parts, self._of_keys)
-        return row_queries.sql_of(star, **parts)
+        parts = sql_trees.rewritten(parts, self._of_keys)
+        return sql_trees.sql_of(star, **parts)
 
     def _check_released(self, item: Tree, made: Tree) -> None:
         """Refuse an expression over aggregates that takes more than these and keys."""
         known = {*self._keys.values(), *(name for name, _ in self._metrics.values())}
         known |= {each["alias"] for each in self._items if each is not item}
-        parts = list(row_queries.parts_of(made))
+        parts = list(sql_trees.parts_of(made))
         for call in parts:
             name = call["function_name"].lower() if call.get("class") == "FUNCTION" else "+"
             hint = next(hint for names, hint in _INSTEAD.items() if re.fullmatch(names, name))
@@ -407,19 +407,19 @@ class _Reader:
         """Return the SQL that makes the rows."""
         items = []
         for name, tree in self._outputs.items():
-            made = row_queries.rewritten(tree, self._typed)
+            made = sql_trees.rewritten(tree, self._typed)
             added = name in self._added and not column_name(tree)
             for column in _values(made) if added else ():
                 self._take(column, "DOUBLE")
             items.append({**made, "alias": name * (column_name(tree) != name)})
-        parts = {"select_list": items, "where_clause": row_queries.rewritten(where, self._typed)}
+        parts = {"select_list": items, "where_clause": sql_trees.rewritten(where, self._typed)}
         joins = [each.sql() for each in self._public]
-        parts["from_table"] = row_queries.from_of(joins)
+        parts["from_table"] = public_tables.from_of(joins)
         if self._with is not None:
             made = {**self._with["value"], "query_node": self._inner._grouped()}
             parts["cte_map"] = {"map": [{**self._with, "value": made}]}
-            parts["from_table"] = row_queries.from_of(joins, self._with["key"])
-        return row_queries.sql_of(row_queries.NO_ROWS, **parts)
+            parts["from_table"] = public_tables.from_of(joins, self._with["key"])
+        return sql_trees.sql_of(sql_trees.NO_ROWS, **parts)
 
     def _typed(self, tree: Tree) -> Tree:
         """Return an expression that takes columns of text as what they are compared with."""
@@ -449,7 +449,7 @@ def _require(ok: bool, rule: str, hint: str) -> None:
 def _aggregate(tree: Tree) -> str:
     """Return the name of the aggregate that an expression is; "" for none."""
     name: str = tree["function_name"].lower() if tree.get("class") == "FUNCTION" else ""
-    return name if name in row_queries.functions_of("aggregate") else ""
+    return name if name in databases.functions_of("aggregate") else ""
 
 
 def _called(tree: Tree, names: str) -> bool:
@@ -465,7 +465,7 @@ def _same(tree: Tree) -> str:
 
 def _columns(tree: Any) -> Iterator[str]:
     """Yield the columns of rows that a part of a statement names."""
-    return map(column_name, row_queries.parts_of(tree))
+    return map(column_name, sql_trees.parts_of(tree))
 
 
 def _last(tree: Tree) -> str:
@@ -478,7 +478,7 @@ def _reference(name: str) -> Tree:
 
 
 def _number(value: int) -> Tree:
-    return row_queries.literal("INTEGER", str(value))
+    return sql_trees.literal("INTEGER", str(value))
 
 
 def _cast(tree: Tree, kind: str) -> Tree:
@@ -532,7 +532,7 @@ def _operands(tree: Tree) -> Iterator[Tree]:
 
 def _kind(tree: Tree) -> str:
     """Return what an expression is, as far as its form says it: a number, a time, or unknown."""
-    if row_queries.is_literal(tree):
+    if sql_trees.is_literal(tree):
         return "DOUBLE" * (tree["literal"]["kind"] in ("INTEGER", "NUMERIC"))
     named = str(tree["type_expr"]["type_name"]).upper() if tree.get("class") == "CAST" else ""
     if named.startswith(("DATE", "TIMESTAMP", "INTERVAL")) or _called(tree, _TIMES):

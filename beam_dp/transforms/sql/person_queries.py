@@ -47,10 +47,12 @@ import pyarrow.compute as pc
 from beam_dp.mechanisms.bounding import table as tables
 from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
-from beam_dp.transforms import known_columns, row_queries
+from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import ids, layout, row_fields
 from beam_dp.transforms.known_columns import Forms, Known, Types
-from beam_dp.transforms.row_queries import Query, column_name
+from beam_dp.transforms.sql import public_tables, query_engine, query_steps, sql_trees
+from beam_dp.transforms.sql.row_queries import Query
+from beam_dp.transforms.sql.sql_trees import column_name
 from beam_dp.transforms.stages import guards, quick_steps, shard_number
 
 _SUBJECT = "Rows"
@@ -144,9 +146,9 @@ def with_of(node: Mapping[str, Any]) -> dict[str, Any] | None:
         return None
     one = found[0]["value"]["query_node"]["type"] == "SELECT_NODE" and not found[1:]
     _require(one and not found[0]["value"]["aliases"], "have one WITH, of one SELECT")
-    name, parts = found[0]["key"].lower(), row_queries.parts_of(node["from_table"])
+    name, parts = found[0]["key"].lower(), sql_trees.parts_of(node["from_table"])
     given = [(part.get(of) or "").lower() for part in parts for of in ("table_name", "alias")]
-    alone = given.count(name) == 1 and row_queries.TABLE not in {*given} - {name}
+    alone = given.count(name) == 1 and sql_trees.TABLE not in {*given} - {name}
     _require(alone, f"be FROM {name}, which its WITH makes")
     return dict(found[0])
 
@@ -157,14 +159,14 @@ def parsed(text: object) -> Query:
     Raises:
         ValueError, TypeError: names what is refused; no data is known here.
     """
-    node = row_queries.tree_of(_SUBJECT, "query", text, row_queries.FORM)
+    node = sql_trees.tree_of(_SUBJECT, "query", text, sql_trees.FORM)
     made, node["cte_map"] = with_of(node), {"map": []}
     if made is None:
         return Query.of(text)
     keys, features, inside = _split(made["value"]["query_node"])
-    inner = Query.of(row_queries.sql_of(node, **inside))
-    node = row_queries.rewritten(node, lambda part: _as_of_rows(part, made["key"].lower()))
-    outer, columns = Query.of(row_queries.sql_of(node)), [*keys, *features]
+    inner = Query.of(sql_trees.sql_of(node, **inside))
+    node = sql_trees.rewritten(node, lambda part: _as_of_rows(part, made["key"].lower()))
+    outer, columns = Query.of(sql_trees.sql_of(node)), [*keys, *features]
     for name in outer.needs:
         rule = f"name columns of {made['key']}, {checks.listed(columns)}, and {name} is none"
         _require(name in columns, rule, checks.near(name, columns) or _FORM)
@@ -192,8 +194,8 @@ def parsed(text: object) -> Query:
 
 
 def _of_inner(
-    table: row_queries.PublicTable, keys: Iterable[str], inner: Query
-) -> row_queries.PublicTable:
+    table: public_tables.PublicTable, keys: Iterable[str], inner: Query
+) -> public_tables.PublicTable:
     """Return a public table that t is joined with, as one for rows: by keys that are columns."""
     sources = {key: source for key in keys if (source := inner.named.get(key))}
     on = tuple((sources[of], own) for of, own in table.on if of in sources)
@@ -205,7 +207,7 @@ def _split(
 ) -> tuple[tuple[str, ...], dict[str, tuple[str, str]], dict[str, Any]]:
     """Return keys and features of a WITH, and the query of one row that makes what they need."""
     parts = "type", "select_list", "from_table", "where_clause", "group_expressions", "group_sets"
-    row_queries.only(node, *parts)
+    sql_trees.only(node, *parts)
     items = {each["alias"] or column_name(each): each for each in node["select_list"]}
     unlike = len({name.lower() for name in items}) == len(node["select_list"])
     _require(unlike and "" not in items, "name each expression, and each in another way")
@@ -237,29 +239,29 @@ def _call(tree: Mapping[str, Any]) -> tuple[str, Any]:
         name, tree = "count_distinct", {**tree, "distinct": False}
     rule = f"have columns of GROUP BY, and of {_TAKEN}, each alone, and nothing else in its WITH"
     _require(name in _AGGREGATES, rule)
-    given = row_queries.arguments_of(tree)
+    given = sql_trees.arguments_of(tree)
     _require(len(given) == (name != "count_star"), f"call {name} plainly")
-    one = row_queries.literal("INTEGER", "1")
+    one = sql_trees.literal("INTEGER", "1")
     if name == "count_if":
-        return name, row_queries.where(kept, row_queries.where(given[0], one))
+        return name, sql_trees.where(kept, sql_trees.where(given[0], one))
     if name == "count_star" and kept is not None:
-        return "count", row_queries.where(kept, one)
-    return name, row_queries.where(kept, given[0]) if given else None
+        return "count", sql_trees.where(kept, one)
+    return name, sql_trees.where(kept, given[0]) if given else None
 
 
 def _names(node: Mapping[str, Any]) -> Iterator[str]:
     """Yield all names of columns in a SELECT."""
-    for part in row_queries.parts_of(node):
+    for part in sql_trees.parts_of(node):
         yield from (part.get("alias") or "", *(part.get("column_names") or ()))
 
 
 def _as_of_rows(tree: dict[str, Any], name: str) -> dict[str, Any]:
     """Return a part of a query of t as one of a query of rows."""
     if tree.get("table_name", "").lower() == name:
-        return {**tree, "table_name": row_queries.TABLE}
+        return {**tree, "table_name": sql_trees.TABLE}
     [*table, column] = tree.get("column_names") or [""]
     is_its = [each.lower() for each in table] == [name]
-    return {**tree, "column_names": [row_queries.TABLE, column]} if is_its else tree
+    return {**tree, "column_names": [sql_trees.TABLE, column]} if is_its else tree
 
 
 def _require(ok: bool, rule: str, hint: str = _FORM) -> None:
@@ -286,7 +288,7 @@ def _one_zero(cells: Any) -> Any:
     return pc.if_else(pc.is_nan(cells), None, pc.add(cells, 0.0))
 
 
-class _Scatter(row_queries._Run):
+class _Scatter(query_steps.RunQuery):
     """Runs the inner query on batches, and sends its rows to the shards of their people."""
 
     def __init__(self, query: PersonQuery, shards: int) -> None:
@@ -296,7 +298,7 @@ class _Scatter(row_queries._Run):
     def setup(self) -> None:
         """Start DuckDB."""
         super().setup()
-        outer = row_queries._Engine(self._whole.outer)
+        outer = query_engine.Engine(self._whole.outer)
         self._check = functools.lru_cache(lambda types: outer.bound(self._whole.checked(types)))
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
@@ -404,7 +406,7 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)
             last = query.outer
-        step = beam.ParDo(row_queries._Run(last)).with_output_types(pa.RecordBatch)
+        step = beam.ParDo(query_steps.RunQuery(last)).with_output_types(pa.RecordBatch)
         made = rows | "Query" >> step
         known_columns.made_by[made] = query
         names, types, forms = _after(last, *known)
@@ -456,7 +458,7 @@ def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms
         of_csv = (each for each in query.public if not each.path.endswith(".parquet"))
         untyped |= {name for each in of_csv for name in each.cells.column_names}
         schema = pa.schema(list(known.items()))
-        schema = row_queries._Engine(query).bound(schema, frozenset(untyped))
+        schema = query_engine.Engine(query).bound(schema, frozenset(untyped))
         out = dict(zip(schema.names, schema.types, strict=True))
     kept = {name: name for name in read} if query.star else {}
     plain = kept | {name: of for name, of in query.named.items() if of is not None}

@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 import beam_dp as dp
-from beam_dp.transforms import row_queries
-from beam_dp.transforms.select_statements import Statement
+from beam_dp.transforms.sql import sql_trees
+from beam_dp.transforms.sql.select_statements import Statement
 
 PERSON = ("visitor_id",)
 COMPILED = {
@@ -305,8 +305,8 @@ def normal(mapping: dict[str, Any]) -> dict[str, Any]:
     made = dict(mapping)
     for name in ("query", "post_process"):
         if name in made:
-            node = row_queries.tree_of("test", name, made[name], "")
-            made[name] = row_queries.sql_of(node).casefold()
+            node = sql_trees.tree_of("test", name, made[name], "")
+            made[name] = sql_trees.sql_of(node).casefold()
     return made
 
 

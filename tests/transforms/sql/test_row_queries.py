@@ -12,7 +12,8 @@ import pytest
 
 import beam_dp as dp
 from beam_dp import testing
-from beam_dp.transforms.row_queries import FUNCTIONS, Query, _Engine
+from beam_dp.transforms.sql.query_engine import Engine
+from beam_dp.transforms.sql.row_queries import FUNCTIONS, Query
 from pipelines import aggregate
 from tests import pages
 from tests.hostile import support
@@ -124,7 +125,7 @@ def test_casts_that_fail_are_null_in_one_execution(monkeypatch: pytest.MonkeyPat
     runs = counted(monkeypatch)
     query = "SELECT n, CAST(x AS INT) AS x FROM rows WHERE n % 2 = 0 OR CAST(x AS INT) = 5"
     batch = pa.record_batch({"n": pa.array(range(5000)), "x": ["5", "4", "a"] * 1666 + ["5", "b"]})
-    [made] = _Engine(Query.of(query)).rows(batch)
+    [made] = Engine(Query.of(query)).rows(batch)
     given = [(n, int(x) if x.isdigit() else None) for n, x in enumerate(batch["x"].to_pylist())]
     kept = [(n, x) for n, x in given if n % 2 == 0 or x == 5]
     assert list(zip(*made.to_pydict().values(), strict=True)) == kept
@@ -134,9 +135,9 @@ def test_casts_that_fail_are_null_in_one_execution(monkeypatch: pytest.MonkeyPat
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return what will hold the number of rows of each execution."""
     runs: list[int] = []
-    run = _Engine._run
+    run = Engine._run
     monkeypatch.setattr(
-        _Engine, "_run", lambda self, batch: runs.append(len(batch)) or run(self, batch)
+        Engine, "_run", lambda self, batch: runs.append(len(batch)) or run(self, batch)
     )
     return runs
 
@@ -148,7 +149,7 @@ def test_a_row_that_fails_costs_a_bounded_number_of_executions(
     runs = counted(monkeypatch)
     large = [2**62 if n in failing else 1 for n in range(2048)]
     batch = pa.record_batch({"n": pa.array(range(2048)), "x": large})
-    made = list(_Engine(Query.of("SELECT n, x * 2 AS y FROM rows WHERE n > 0 OR true")).rows(batch))
+    made = list(Engine(Query.of("SELECT n, x * 2 AS y FROM rows WHERE n > 0 OR true")).rows(batch))
     kept = [n for each in made for n in each["n"].to_pylist()]
     assert kept == [n for n in range(2048) if n not in failing]
     assert len(runs) <= len(failing) * (2 * 11 + 2)
@@ -167,10 +168,10 @@ def test_a_cell_above_64_kib_drops_its_row(monkeypatch: pytest.MonkeyPatch) -> N
         batch = pa.record_batch({"n": range(6), "s": column})
         for query in ("SELECT n, s FROM rows", "SELECT *, length(s) AS l FROM rows"):
             runs.clear()
-            [made] = _Engine(Query.of(query)).rows(batch)
+            [made] = Engine(Query.of(query)).rows(batch)
             assert made["n"].to_pylist() == [0, 1, 3, 5]
             assert runs == [4]
-        [made] = _Engine(Query.of("SELECT n FROM rows")).rows(batch.select(["n"]))
+        [made] = Engine(Query.of("SELECT n FROM rows")).rows(batch.select(["n"]))
         assert len(made) == 6
 
 
@@ -182,7 +183,7 @@ def test_both_sides_of_and_and_or_are_computed_for_every_row() -> None:
         "n < 0 OR NOT (false AND x * 2 > 0)",
         "CASE WHEN n >= 0 OR x * 2 > 0 THEN true END",
     ):
-        engine = _Engine(Query.of(f"SELECT n FROM rows WHERE {condition}"))
+        engine = Engine(Query.of(f"SELECT n FROM rows WHERE {condition}"))
         assert sum(map(len, engine.rows(batch))) == 2999
         assert sum(map(len, engine.rows(batch.slice(2999)))) == 0
 
@@ -294,7 +295,7 @@ TYPES = {
 @pytest.mark.parametrize("name", TYPES)
 def test_values_that_are_not_plain_are_refused_by_their_type(name: str) -> None:
     expression, kind = TYPES[name]
-    engine = _Engine(Query.of(f"SELECT id, {expression} AS f FROM rows"))
+    engine = Engine(Query.of(f"SELECT id, {expression} AS f FROM rows"))
     with pytest.raises(ValueError, match=f"query must have plain values only, and {name} is none"):
         engine.bound(pa.schema([("id", pa.int64()), ("v", kind)]))
 
@@ -308,7 +309,7 @@ UNASKED = {
 
 @pytest.mark.parametrize("condition", UNASKED)
 def test_text_is_not_cast_unasked(condition: str) -> None:
-    engine = _Engine(Query.of(f"SELECT n FROM rows WHERE {condition}"))
+    engine = Engine(Query.of(f"SELECT n FROM rows WHERE {condition}"))
     known = pa.schema([("s", pa.string()), ("n", pa.int16()), ("d", pa.date32())])
     with pytest.raises(ValueError, match=UNASKED[condition]):
         engine.bound(known)
