@@ -68,6 +68,7 @@ class Select(beam.PTransform[beam.PCollection[Any], Any]):
         statement: the SELECT, with FROM rows.
         person, budget: as in `PrivateAggregate`.
         options: further options of `PrivateAggregate`, as `partitions` or `period`; and `totals`.
+            `columns` names those of `rows`.
 
     Raises:
         TypeError, ValueError: when built; the message names the part of the statement.
@@ -80,7 +81,8 @@ class Select(beam.PTransform[beam.PCollection[Any], Any]):
         totals = options.pop("totals", AGREE)
         parts = _parts(statement, person, options)
         checks.require("input" not in parts, _SUBJECT, "statement", "be FROM rows in a pipeline")
-        self._query = Rows(parts["query"]) if "query" in parts else None
+        read = options.pop("columns", None) if "query" in parts else None
+        self._query = Rows(parts["query"], read) if "query" in parts else None
         asked = parts["metrics"], budget, parts["partition"]
         first = PrivateAggregate(person, *asked, **options)
         self.tables = PrivateTables(first, parts.get("also_by", ()), totals)

@@ -35,8 +35,9 @@ FORMAT = 1
 PATIENCE = 60.0
 """How many seconds a job waits for another one that changes the same ledger."""
 _HINT = (
-    "Nothing is charged. Put back a copy of the file. If there is none, start another ledger, and "
-    "charge to it first what this one says was spent"
+    "Nothing is charged. If a newer version of beam_dp wrote it, install that. Else put back a copy "
+    "of the file; if there is none, start another ledger, and charge to it first what this one says "
+    "was spent"
 )
 
 

@@ -15,6 +15,7 @@ their schema, and a batch without a column fails the job: see `columns.layout`.)
 """
 
 import datetime
+import re
 import warnings
 import weakref
 from collections.abc import Mapping, Sequence
@@ -24,14 +25,21 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 from apache_beam.typehints.row_type import RowTypeConstraint
-from apache_beam.typehints.typehints import TupleConstraint
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io.table_files import ARROW_TYPES
 from beam_dp.transforms.sql.row_queries import Query
 
-_NO_ROWS = (bool, int, float, str, bytes)
+_NO_ROWS = {
+    "(bool|int|float|str|bytes)$": "Read files by dp.ReadRows, or make a dict of each line.",
+    r"Tuple\[": 'Name the columns: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).',
+    r"(List|Sequence|Iterable|Set)\[": "Write beam.FlatMap(lambda rows: rows) before.",
+    "DataFrame$": (
+        "Write beam.Map(lambda df: pa.RecordBatch.from_pandas(df)).with_output_types(pa.RecordBatch)."
+    ),
+}
+"""By the name of a type whose elements are no rows, what to write."""
 _BATCHES = (pa.RecordBatch, pa.Table)
 _TIMES = (datetime.datetime, Timestamp)
 _TYPES = {
@@ -102,11 +110,11 @@ def check(
         TypeError, ValueError: for a column that is missing, and for elements that are no rows.
     """
     kind = rows.element_type
-    if kind in _NO_ROWS or isinstance(kind, TupleConstraint):
-        shown = getattr(kind, "__name__", kind)
+    for no_rows, hint in _NO_ROWS.items():
+        shown = getattr(kind, "__name__", str(kind))
         rule = f"hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not {shown}"
-        hint = 'Name the columns first: beam.Map(lambda pair: {"visitor_id": pair[0], ...}).'
-        raise checks.ParameterTypeError(subject, "its input", rule, hint)
+        if re.match(no_rows, shown):
+            raise checks.ParameterTypeError(subject, "its input", rule, hint)
     known, *_ = known_of(rows)
     columns: dict[str, Sequence[str]] = {}
     if given is not None:

@@ -104,8 +104,16 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         as_csv(with_column("Euros", lambda n: f"{n:_},50".replace("_", "."))),
         'Write --decimal "," and --thousands ".".',
     ),
+    "true and false.csv": (
+        as_csv(with_column("Euros", lambda n: ["True", "false", ""][n % 3])),
+        "must hold numbers, not true and false: a share of rows is a ratio",
+    ),
+    "true and false.jsonl": (
+        as_lines(with_column("Euros", lambda n: n % 2 == 0, 9)),
+        "must hold numbers, not true and false: a share of rows is a ratio",
+    ),
     "currency.csv": (as_csv(with_column("Euros", lambda n: f"{n} EUR", 5)), EUROS),
-    "a time.csv": (as_csv(with_column("Euros", lambda n: "12:30", 5)), "TRY_CAST (\"Euros\" AS"),
+    "a time.csv": (as_csv(with_column("Euros", lambda n: "12:30", 5)), "takes dates as CAST (\"Euros\" AS DATE)"),
     "a comma without quotes.csv": (lines_changed(lambda line: f"{line},5", 9, 10), CELLS),
     "trailing.csv": (lines_changed(lambda line: f"{line},"), "End the header with a delimiter too."),
     "shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0]), CELLS),

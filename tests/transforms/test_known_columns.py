@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import apache_beam as beam
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -109,7 +110,11 @@ def test_dicts_alone_decide_nothing_and_are_warned_of(name: str, rows: list[Any]
 
 def test_elements_that_are_no_rows_and_types_that_no_value_can_have_are_refused() -> None:
     of = TRANSFORMS["aggregate"]
-    for rows, kind in (([1, 2], "int"), (["a line"], "str"), ([("who", 1)], "[tT]uple")):
+    for rows, kind in (
+        *(([1, 2], "int.* dp.ReadRows"), (["a line"], "str.* dp.ReadRows")),
+        *(([("who", 1)], "Tuple.* Name the columns"), ([[ROW]], "List.* beam.FlatMap")),
+        ([pd.DataFrame([ROW])], r"DataFrame.* pa.RecordBatch.from_pandas\(df\)"),
+    ):
         said = f"PrivateAggregate: its input must hold rows .*, not {kind}"
         with pytest.raises(TypeError, match=said):
             built(rows, None, of("who", "day", "spent"))

@@ -99,6 +99,22 @@ def test_decimals_of_pandas_are_refused_as_numbers_and_are_ids() -> None:
     assert numbers(typed, metrics=[dp.Sum("spent", clip=10, unit=0.5)]) == [{"sum_spent": 4.5}]
 
 
+DECIMALS = [Decimal(12), Decimal("12.50"), Decimal("NaN"), Decimal(2**70), Decimal("1E+999999")]
+
+
+def test_decimals_of_dicts_are_numbers_and_ids_in_a_query() -> None:
+    """As BigQuery gives NUMERIC: whole ones are integers, or text beyond 64 bits; others doubles."""
+    rows = [{"who": who, "spent": each} for who in (Decimal(1), 1) for each in DECIMALS]
+    rows.append({"who": Decimal(2**70), "spent": Decimal("-1.5")})
+    query = dp.Rows("SELECT who, spent * 2 AS spent FROM rows WHERE spent < 13", list(rows[0]))
+    metrics = [dp.Count(), dp.PeopleCount(), dp.Sum("spent", clip=100)]
+    release = dp.PrivateAggregate("who", metrics, dp.Budget(1.0))
+    with TestPipeline() as pipeline:
+        released = pipeline | beam.Create(rows) | query | release
+        numbers = released | beam.Map(lambda row: (row.count, row.people_count, row.sum_spent))
+        assert_that(numbers, equal_to([(5, 2, 95.0)]))
+
+
 def test_times_of_dicts_are_keys() -> None:
     """Whatever form the instant has, and also where keys are named as datetimes."""
     utc, berlin = datetime.UTC, datetime.timezone(datetime.timedelta(hours=1))

@@ -125,21 +125,21 @@ class Layout:
 
     def from_lists(self, lists: list[list[object]]) -> list[Table]:
         """Return the contributions in lists of Python values, one per name."""
-        end = 1 + len(self.partition)
-        parts = list(map(ids.to_array, lists[1:end]))
-        if any(part is None for part in parts):
-            return [table for group in _by_type(lists, end) for table in self.from_lists(group)]
-        return [self._from_columns([lists[0], *parts, *lists[end:]])]
+        first, end = 1 + len(self.partition), 1 + len(self.partition) + len(self.columns)
+        keys = [*range(1, first), *range(end, len(lists))]  # of the lists of other tables, too
+        found = {place: ids.to_array(lists[place]) for place in keys}
+        if any(part is None for part in found.values()):
+            return [table for group in _by_type(lists, keys) for table in self.from_lists(group)]
+        return [self._from_columns([found.get(place, part) for place, part in enumerate(lists)])]
 
     def _from_columns(self, columns: list[ids.Cells]) -> Table:
-        """Return the contributions in columns; those of the partition are Arrow's."""
+        """Return the contributions in columns; those of keys are Arrow's."""
         person, valid = ids.identify(columns[0], self.key)
         end = 1 + len(self.partition)
         if self.period is not None:
             person, valid = self._of_periods(person, valid, columns.pop())
         for by, listed in reversed(self.also_listed):
             parts = [columns.pop() for _ in by][::-1]
-            parts = [ids.ids_of(part) if isinstance(part, list) else part for part in parts]
             valid = valid & (listed.indexes(parts, self.key) >= 0)
         partition, kept, names = self._partitions(columns[1:end], len(valid))
         values = [
@@ -155,10 +155,10 @@ class Layout:
         return table if valid.all() else table.take(valid)
 
     def _of_periods(
-        self, person: np.ndarray, known: np.ndarray, cells: ids.Cells
+        self, person: np.ndarray, known: np.ndarray, cells: pa.Array
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the identities of pairs of a person and a period, and which rows count."""
-        column = public_keys.encoded(ids.ids_of(cells) if isinstance(cells, list) else cells)
+        column = public_keys.encoded(cells)
         period, dated = ids.identify(column, self.key)
         if self.only is not None:
             dated = dated & (self.only.indexes([column], self.key) >= 0)
@@ -202,12 +202,17 @@ def fresh_key() -> bytes:
     return Noise().words(4).tobytes()
 
 
-def _by_type(lists: list[list[object]], end: int) -> Iterator[list[list[object]]]:
-    """Return the rows that have a key, in groups whose key parts have the same types."""
-    parts = [[partition_keys.clean(part) for part in values] for values in lists[1:end]]
-    columns = [lists[0], *parts, *lists[end:]]
+def _by_type(lists: list[list[object]], keys: list[int]) -> Iterator[list[list[object]]]:
+    """Return the rows that have a key, in groups whose key parts have the same types.
+
+    Args:
+        lists: the columns.
+        keys: which of them are parts of keys.
+    """
+    parts = {place: list(map(partition_keys.clean, lists[place])) for place in keys}
+    columns = [parts.get(place, values) for place, values in enumerate(lists)]
     groups: dict[tuple[type, ...], list[int]] = {}
-    for index, row in enumerate(zip(*parts, strict=True)):
+    for index, row in enumerate(zip(*parts.values(), strict=True)):
         if None not in row:
             groups.setdefault(tuple(map(type, row)), []).append(index)
     for indexes in groups.values():
@@ -279,9 +284,15 @@ def _instead(name: str, kind: pa.DataType, role: Role) -> str:
     """Return what to do with a column of a type that does not fit its role."""
     if pa.types.is_nested(kind):
         return "Make a column of the part of it that is meant, and name that."
-    cast = "query='SELECT *, CAST(\"{0}\" AS {1}) AS {0}_{2} FROM rows', and name {0}_{2}."
+    cast = (
+        "query='SELECT *, CAST(\"{0}\" AS {1}) AS {0}_{2} FROM rows', or dp.Rows of that, and name "
+        "{0}_{2}."
+    )
     if pa.types.is_timestamp(kind) and role is Role.OWNER:
-        return f"Write {cast.format(name, 'DATE', 'day')}"
+        hours = f"Hours are strftime(\"{name}\", '%Y-%m-%d %H')"
+        return f"Write {cast.format(name, 'DATE', 'day')} {hours}; in a SELECT, GROUP BY them."
+    if pa.types.is_boolean(kind):
+        return f"A share of rows is a Ratio({name!r})."
     if ids.is_text(kind):
         frame = f'Of a DataFrame, give df.astype({{"{name}": float}})'
         return f"{frame}; of files, write {cast.format(name, 'DOUBLE', 'number')}"

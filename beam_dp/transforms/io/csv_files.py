@@ -333,21 +333,27 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
     """Refuse a column that has numbers in another form than the dialect says.
 
     Raises:
-        ValueError: says how to read all of them, if they have one form.
+        ValueError: says how to read all of them, if they have one form; and for true and false.
     """
-    given = wanted.dialect
+    given, name = wanted.dialect, f"column {column!r} of {wanted.pattern!r}"
+    held = pc.utf8_lower(texts.filter(pc.not_equal(texts, "")))
+    truths = pc.is_in(held, pa.array(written_forms.TRUTHS))
+    is_number = not len(held) or not pc.all(truths).as_py()
+    rule = "hold numbers, not true and false: a share of rows is a Ratio"
+    checks.require(is_number, "ReadRows", name, rule)
     dialect = dialect_hint(texts, given)
     if dialect is None:
         return
     cell = column.replace('"', '""')
     raise checks.ParameterError(
         "ReadRows",
-        f"column {column!r} of {wanted.pattern!r}",
+        name,
         f"hold numbers like -1{given.thousands or ''}234{given.decimal}5, or cells without digits; "
         f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
         f"Write {dialect}."
         if dialect
-        else f'A query makes empty what is no number: TRY_CAST ("{cell}" AS DOUBLE).',
+        else f'A query makes empty what is no number, TRY_CAST ("{cell}" AS DOUBLE), and takes dates '
+        f'as CAST ("{cell}" AS DATE).',
     )
 
 

@@ -109,6 +109,9 @@ def _check_values(path: str, column: str, values: Sequence[object], wanted: Want
         f"hold plain values, and {which} has lists or objects there in {open_files.START}",
         "Take a part of them, as jq -c '.person = .person.id' old.jsonl > new.jsonl does.",
     )
+    is_truth = column in wanted.numbers and bool in map(type, values)
+    rule = "hold numbers, not true and false: a share of rows is a Ratio"
+    checks.require(not is_truth, "ReadRows", name, rule)
     quoted = (type(value) is str and re.search(r"\d", value) for value in values)
     checks.require(
         column not in wanted.numbers or not any(quoted),
@@ -121,14 +124,13 @@ def _check_values(path: str, column: str, values: Sequence[object], wanted: Want
 
 def _lines(path: str) -> Iterator[bytes]:
     with open_files.opened(path) as stream:
-        if stream.peek(3).startswith(records.BYTE_ORDER_MARK):
-            stream.read(3)
+        mark = records.BYTE_ORDER_MARK  # of the first line
         cut = False  # within a line that is too long
         while line := stream.readline(records.RECORD_LIMIT):
             whole = line.endswith(b"\n") or len(line) < records.RECORD_LIMIT
             if whole and not cut:
-                yield line
-            cut = not whole
+                yield line.removeprefix(mark)
+            mark, cut = b"", not whole
 
 
 def _nothing(constant: str) -> None:

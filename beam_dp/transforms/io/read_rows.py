@@ -150,7 +150,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     def sniff(self, paths: Sequence[str]) -> Sniffed:
         """Refuse files that could not be read, or would be misread; return what is known of them."""
         named, wanted = self._of_folders(paths)
-        for name in named if self.format.element is pa.RecordBatch else ():  # they have headers
+        for name in named:
             rule = "be a column of the files, or the name of a folder as day=1, and not both"
             checks.require(not self._has(name, paths), "ReadRows", f"column {name!r}", rule)
         types, forms = self.format.sniff(paths, wanted)
@@ -160,12 +160,13 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         return Sniffed({**types, **dict.fromkeys(named, pa.string())}, {**forms, **found})
 
     def _has(self, name: str, paths: Sequence[str]) -> bool:
-        """Tell whether the header of the files has a column."""
+        """Tell whether the header of the files has a column, or an object at their start."""
+        wanted = dataclasses.replace(self._wanted, columns=(name,), numbers=())
         try:
-            self.format.sniff(paths, dataclasses.replace(self._wanted, columns=(name,), numbers=()))
+            forms = self.format.sniff(paths, wanted).forms
         except checks.ParameterError:
             return False
-        return True
+        return self.format.element is pa.RecordBatch or bool(forms[name])
 
     def size_in_bytes(self) -> int:
         """Return the size of the files; raises what file systems raise that cannot tell."""

@@ -382,6 +382,7 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
 
     Args:
         query: the SQL.
+        columns: the columns of rows without a schema, so that a misspelt name is refused.
 
     Raises:
         ValueError, TypeError: for a query that is none, with a part that is not on the list (see the
@@ -390,6 +391,7 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     """
 
     query: str
+    columns: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -398,7 +400,7 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[pa.RecordBatch]:
         """Apply the transform to rows."""
         query = last = self.parsed
-        known_columns.check(_SUBJECT, rows, query.needs, None)
+        known_columns.check(_SUBJECT, rows, query.needs, self.columns)
         rule = "be rows that no other query makes: a person could be computed twice"
         made_before = any(known_columns.queries_of(rows))
         checks.require(not made_before, _SUBJECT, "its input", rule, "Write one query")

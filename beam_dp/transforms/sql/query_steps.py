@@ -71,9 +71,15 @@ def _batches(names: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator
 
 
 def _cell(value: object) -> Any:
-    """Return a cell as a value that has a type in Arrow; text where it is an id of another kind."""
+    """Return a cell as a value that has a type in Arrow; text where it is an id of another kind.
+
+    A decimal is an integer if it is whole, else the nearest double.
+    """
     known = plain_values.restored(plain_values.plain(value))
-    if type(known) in (int, decimal.Decimal, uuid.UUID):
+    if type(known) is decimal.Decimal:
+        whole = ids.whole_number(known)
+        known = float(known) if whole is None and known.is_finite() else whole
+    if type(known) in (int, uuid.UUID):
         return known if type(known) is int and known in _INTEGERS else ids.canonical(known)
     return known
 

@@ -1,6 +1,8 @@
 """Rows of every kind become the same contributions; bad ones vanish alone."""
 
 import collections
+import dataclasses
+import datetime
 from collections.abc import Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -73,6 +75,44 @@ def test_batches_agree_with_rows(rows: list[tuple[Any, Any, Any]]) -> None:
     assert (
         lines([found.from_batch(batch.slice(0, 1)), found.from_batch(batch.slice(1))]) == expected
     )
+
+
+def keys(*values: Any) -> public_keys.PublicKeys:
+    return public_keys.PublicKeys(tuple((value,) for value in values))
+
+
+MIXED = (
+    True,
+    False,
+    1,
+    1.0,
+    "true",
+    "1",
+    "n/a",
+    None,
+    2**70,
+    Decimal(1),
+    datetime.date(2026, 11, 24),
+)
+OF_LISTS = {
+    "private partitions": layout(),
+    "public partitions": layout(keys("true", "n/a", "1")),
+    "periods": dataclasses.replace(layout(), period="value"),
+    "periods of a ledger": dataclasses.replace(layout(), period="value", only=keys("true")),
+    "lists of other tables": dataclasses.replace(
+        layout(), also_listed=((("value",), keys("true", "n/a")), (("day",), keys(1, 2)))
+    ),
+}
+
+
+@pytest.mark.parametrize("found", OF_LISTS.values(), ids=OF_LISTS)
+@given(days=st.lists(st.tuples(*[st.sampled_from(MIXED)] * 2), min_size=2, max_size=4))
+def test_the_type_of_a_key_matters_to_its_own_row_only(
+    found: Layout, days: list[tuple[Any, Any]]
+) -> None:
+    rows = [Visit(person, day, value) for person, (day, value) in enumerate(days)]
+    alone = [table for row in rows for table in collected([row], found)]
+    assert lines(collected(rows, found)) == lines(alone)
 
 
 def test_public_keys_drop_the_other_rows() -> None:

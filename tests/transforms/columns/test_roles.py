@@ -52,8 +52,9 @@ def test_floats_are_items_and_whole_ones_are_owners() -> None:
         ("epsilon", pa.string(), "numbers, not string", "df.astype"),
         ("value", pa.large_string(), "numbers, not", 'CAST."x" AS DOUBLE. AS x_number'),
         ("value", pa.timestamp("ns"), "numbers, not timestamp", "Cast it before"),
+        ("value", pa.bool_(), "numbers, not bool", r"A share of rows is a Ratio\('x'\)"),
         ("item", pa.timestamp("us"), "compared, not timestamp", "Cast it before"),
-        ("owner", pa.timestamp("us"), "not timestamp", 'CAST."x" AS DATE. AS x_day FROM rows'),
+        ("owner", pa.timestamp("us"), "not timestamp", 'CAST."x" AS DATE.*Hours are strftime'),
     ],
 )
 def test_arrow_types_that_cannot_hold_it_are_refused(

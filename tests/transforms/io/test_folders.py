@@ -88,7 +88,7 @@ def test_what_is_not_the_same_in_all_files_is_refused(
         dp.ReadRows(pattern, ["day"]).here()
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".csv"])
+@pytest.mark.parametrize("ending", [".parquet", ".csv", ".jsonl"])
 def test_a_column_of_the_files_is_never_replaced(ending: str, tmp_path: Path) -> None:
     place = tmp_path / "who=5"
     place.mkdir()

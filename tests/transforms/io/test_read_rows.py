@@ -250,6 +250,13 @@ def test_jsonl_bad_line_drops_alone(tmp_path: Path, line: bytes) -> None:
     assert read_jsonl_bytes(tmp_path, content) == [(1, 2), (1, 2)]
 
 
+def test_jsonl_byte_order_mark_may_come_in_pieces(tmp_path: Path) -> None:
+    content = records.BYTE_ORDER_MARK + b'{"who": 1, "what": 2}\n'
+    path = tmp_path / "rows.jsonl.gz"
+    path.write_bytes(b"".join(gzip.compress(content[at : at + 1]) for at in range(len(content))))
+    assert ReadRows(str(path), ["who"]).here() == [{"who": 1}]
+
+
 # --- The transform
 
 
