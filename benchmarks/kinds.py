@@ -155,6 +155,9 @@ def _values(random: np.random.Generator) -> Iterator[Kind]:
     person = np.repeat(np.arange(1_000), np.where(np.arange(1_000) < 30, 7, 1))
     part = np.append(np.arange(210) % 7, random.integers(0, 7, 970))
     yield Kind("1,000 people, 30 come on all 7 days", person, part, np.ones(len(person)))
+    person = each(np.minimum(np.ceil(random.lognormal(1, 1, 10_000)), 500))
+    part, alone = zipf(random, 1_000, 1, len(person)), ((SUM,), (MEAN,))
+    yield Kind("1,000 partitions by Zipf, money", person, part, money(random, len(person)), alone)
 
 
 def _flags(random: np.random.Generator, size: int, share: float) -> np.ndarray:

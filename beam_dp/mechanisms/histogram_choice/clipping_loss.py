@@ -57,6 +57,8 @@ SUMS = 4
 """How many sums over all partitions the loss is shared out by (`ClippingLoss.sums`)."""
 SPREAD = 1.75
 """How much more than its share of what is lost a partition may have lost."""
+NET = 0.75
+"""So much of what is lost of distances, in proportion to rows, may be on one side of the centre."""
 _FEWEST = 0.02
 """People of the least norms are this part of all: they are taken to be in one partition each."""
 _KNOWN = 4.0
@@ -412,7 +414,18 @@ class ClippingLoss:
         part *= net / max(sums[2] * self.scale, self.scale)
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
-    def widths(self, values: np.ndarray, sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def share(self, values: np.ndarray, sums: np.ndarray) -> np.ndarray:
+        """Return which share each number is of the sum of all of them.
+
+        Args:
+            values: released numbers, from 0 on but for their noise.
+            sums: `sums` of the released numbers of all partitions.
+        """
+        return np.asarray(np.maximum(values.astype(float) / self.scale, 0.0) / max(sums[3], 1.0))
+
+    def widths(
+        self, values: np.ndarray, sums: np.ndarray, rows: np.ndarray | float = 0.0
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return how far below and above each number, as it was drawn, the truth may be.
 
         A partition's share w of what is lost is that of its size in the sum of sizes, or a larger
@@ -425,19 +438,20 @@ class ClippingLoss:
         f w L + sqrt(noise^2 + f w Q + 19 min(f w, 1)^2 B). People beyond the top are a sample
         (`Losses.beside`), of which the partition has its share; of one partition it is the first.
         Of distances, on which side they are shows in the number: on the one on which it is beyond
-        its noise, and on none where it is not.
+        its noise, and on none where it is not. Distances cancel out, so their sums may be small in
+        partitions where people lose much: f w is at least `NET` times the share of the rows.
 
         Args:
             values: released numbers.
             sums: `sums` of the released numbers of all partitions.
+            rows: of distances, the share of the rows that each partition has, where it is known.
         """
         sizes = self.sizes(values)
         if self.norm:
             other = (sizes - self.noise / self.scale) / max(sums[3], 1.0)
         else:
             other = sizes**2 / sums[1]
-        share = np.maximum(sizes / sums[0], other)
-        share *= SPREAD
+        share = np.maximum(SPREAD * np.maximum(sizes / sums[0], other), NET * rows)
         more = self._sum_of_norm(sums[3] * self.scale)[1]
         distances = []
         for sign, side in ((-1, self.below), (1, self.above)):

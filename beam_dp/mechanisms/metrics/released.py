@@ -122,15 +122,16 @@ class Released:
         near = np.where(apart, np.clip(self.values, least, most), self.values)
         return Released(near, self.below, self.above, self.rank)
 
-    def spread(self, sums: np.ndarray) -> "Released":
+    def spread(self, sums: np.ndarray, rows: np.ndarray | float = 0.0) -> "Released":
         """Return the numbers with their part of what people lose at a shared clip.
 
         Args:
             sums: `ClippingLoss.sums` of the numbers of all partitions.
+            rows: of distances, the share of the rows that each partition has, where it is known.
         """
         if self.loss is None:
             return self
-        below, above = self.loss.widths(self.values, sums)
+        below, above = self.loss.widths(self.values, sums, rows)
         if not self.loss.lost:
             return Released.between(self.values, below, above)
         back = self.loss.given_back(self.values, sums)

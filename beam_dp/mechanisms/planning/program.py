@@ -276,8 +276,17 @@ class Program:
         """
         lost = 0.0 if self.chosen.bound is None else self.chosen.bound.lost_share
         known: dict[MetricPart, Released] = {}
+        shares = {
+            step.part: released.loss.share(released.values, each)
+            for step, released, each in zip(self.steps, drawn, sums, strict=True)
+            if released.loss is not None
+        }
+        made = [metric.parts() for metric in self.request.metrics]
+        counts = {part: parts[-1] for parts in made for part in parts}  # of distances, the last one
         for step, released, each in zip(self.steps, drawn, sums, strict=True):
-            found = step.release.with_lost(released.spread(each), lost)
+            is_distance = released.loss is not None and released.loss.folded
+            rows = shares.get(counts[step.part], 0.0) if is_distance else 0.0
+            found = step.release.with_lost(released.spread(each, rows), lost)
             found = found.rounded() if step.part.is_rounded else found
             known[step.part] = dataclasses.replace(found, origin=step.release.origin)
         return known

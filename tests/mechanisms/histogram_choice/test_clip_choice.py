@@ -426,6 +426,33 @@ def test_people_beyond_the_top_are_on_the_side_of_a_number_that_is_beyond_its_no
     assert both == pytest.approx((sample, sample))
 
 
+def test_distances_are_lost_where_rows_are_though_they_cancel_out_there():
+    """Of 100 partitions one has half of the rows, and the noise alone for its sum of distances."""
+    side = (5000.0, 0.0, 0.0)
+    loss = dataclasses.replace(LOSS, below=side, above=side, folded=True, norm=1)
+    values, rows = np.zeros(100), np.append(0.5, np.full(99, 0.5 / 99))
+    least = loss.widths(values, loss.sums(values))
+    found = loss.widths(values, loss.sums(values), rows)
+    for alone, known in zip(least, found, strict=True):
+        assert known[0] == pytest.approx(30 + 0.75 * 0.5 * 5000)
+        assert known[1:] == pytest.approx(alone[1:])  # their share of 1 / 100, 1.75 times
+
+
+def test_who_is_seen_above_a_cliff_is_taken_to_lose_the_most_that_their_bucket_holds():
+    """900 people have 1, and 100 have 2: at a clip of 1 they lose 100, and no more is counted."""
+    noise = HistogramNoise(Budget(1000.0))
+    row = np.array([[900, 100, 0, 0]]), np.array([0]), np.array([1.0])
+    loss = lost(*row, even_spread((1, 2, 4)), noise, SINGLE_PARTITION)
+    assert loss.total[0] == pytest.approx(100, abs=0.1)
+
+
+def test_the_shares_of_rows_add_up_to_all_of_them():
+    values = np.array([100.0, 300.0, -5.0, 600.0])
+    counts = dataclasses.replace(LOSS, below=(0.0, 0.0, 0.0), norm=1)
+    shares = counts.share(values, counts.sums(values))
+    assert shares == pytest.approx(np.array([100, 300, 0, 600]) / 995)
+
+
 @pytest.mark.parametrize("cost", [Budget(0.4), Budget.zcdp(0.05)])
 @pytest.mark.parametrize("distance", [2, 3, 4, 9])
 def test_people_are_counted_above_a_gap_where_noise_alone_seldom_is(cost, distance):

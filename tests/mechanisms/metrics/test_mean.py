@@ -17,6 +17,7 @@ import beam_dp as dp
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Column, Field, Role
+from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive import additive_release
 from beam_dp.mechanisms.metrics.base import CENTRE, Context
 from beam_dp.mechanisms.metrics.mean import Distances, DistancesOfSum
@@ -260,3 +261,23 @@ def test_a_share_of_more_than_the_clip_is_noticed(monkeypatch) -> None:
         lambda below, shares, clip, *grid: whole(below, shares, clip + 1, *grid),
     )
     assert not moves_by_at_most_the_clips()
+
+
+def test_the_interval_of_distances_knows_where_the_rows_are() -> None:
+    program = programs_of([dp.Mean("x")])
+    nothing, side = (0.0, 0.0, 0.0), (5000.0, 0.0, 0.0)
+    clipped = ClippingLoss(30.0, 8.0, 10.0, side, side, norm=1, folded=True)
+    counted = ClippingLoss(30.0, 8.0, 10.0, nothing, side, norm=1)
+    rows = np.array([500.0, *np.full(99, 5.0)])
+    drawn = [
+        dataclasses.replace(Released.between(values, 30.0, 30.0), loss=loss)
+        for values, loss in ((np.zeros(100), clipped), (rows, counted))
+    ]
+    known = program.parts(drawn, sums := program.sums(drawn))
+    distances, count = dp.Mean("x").parts()
+    shares = counted.share(rows, sums[1])
+    assert known[distances].above == pytest.approx(
+        clipped.widths(np.zeros(100), sums[0], shares)[1]
+    )
+    assert known[distances].above[0] > 1500 and known[distances].above[1] < 200
+    assert known[count].above.max() > 1000
