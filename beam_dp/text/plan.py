@@ -351,7 +351,7 @@ def record_of(
         if step.part.asked_centre is not None:
             entry["centre"] = step.release.origin
         clip = step.release.clip
-        if clip is not None and not clip.borrowed and step.shared is not None:
+        if clip is not None and step.shared is not None:
             entry["clip"] = clip.record(choices[step.shared], used, step.release.noise_cost)
         if step.additive is not None and used and math.isinf(used[0][0]):
             box = dataclasses.replace(step.additive.noise, partitions=program.partitions or 1)
@@ -383,7 +383,7 @@ def _spent_in_run(step: Step, choices: Sequence[np.ndarray]) -> dict[tuple[str, 
     if step.additive is None:
         return {}
     noise, clip, spent = step.additive.noise_cost, step.additive.clip, {}
-    if clip is not None and not clip.borrowed and step.shared is not None:
+    if clip is not None and step.shared is not None:
         whole, left = clip.choice.cost, clip.choice.left(choices[step.shared])
         if left is not None:
             spent[f"{step.label}: clip", whole.is_zcdp] = whole.like(whole.amount - left.amount)

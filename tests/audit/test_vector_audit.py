@@ -27,7 +27,7 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import Adaptive, Program, Step
 from beam_dp.mechanisms.summaries import histograms
-from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Part
+from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.testing.losses.draw_costs import weigh_one_draw
 from tests.doubles import Asked, ZeroNoise, compile_program
@@ -338,10 +338,6 @@ def in_each_partition(people, measures):
     return histograms.reduce(summary, measures)
 
 
-def the_whole_for_each_part(self, lines, present, whole):
-    return whole
-
-
 def by_true_numbers(self, clipped, bound, noise):
     return dataclasses.replace(
         LOSS(self, clipped, bound, noise), lost=float(abs(clipped.totals).sum())
@@ -361,8 +357,8 @@ COSTLY = [
     (histograms, "norms", a_little_short, "count", RHO),
     (histograms, "shares", away_from_zero, "sum", PURE),
     (histograms, "shares", away_from_zero, "sum", RHO),
-    (Part, "of", the_whole_for_each_part, "share of rows", PURE),
-    (Part, "of", the_whole_for_each_part, "share of rows", RHO),
+    (histograms, "norms", of_one_partition, "share of rows", PURE),
+    (histograms, "norms", of_one_partition, "share of rows", RHO),
 ]
 
 

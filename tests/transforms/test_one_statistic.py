@@ -11,7 +11,6 @@ from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
 from beam_dp.mechanisms import ratio
-from tests.doubles import compile_program
 from tests.hostile import support
 
 # With epsilon 60 for one partition a search passes over its shift but for e^-30: no false alarms.
@@ -426,22 +425,3 @@ def test_delta_is_shared_with_the_selection_and_costs_add_up(budget):
 def test_wrong_calls_of_ratios_are_refused(make, message):
     with pytest.raises((TypeError, ValueError), match=message):
         make()
-
-
-@pytest.mark.parametrize("per", ["row", "person"])
-@pytest.mark.parametrize("partitions", [1, 20])
-@pytest.mark.parametrize("budget", [dp.Budget(1), dp.Budget(1, 1e-6), dp.Budget.zcdp(0.1)])
-def test_both_parts_read_one_histogram_alike(per, partitions, budget):
-    """Of people in one partition there is none; a variance beside has its own."""
-    asked = [dp.Variance("y"), dp.Ratio("x", per=per), dp.Sum("z")]
-    made = compile_program(asked, budget, 1, partitions=partitions)
-    for steps in (made.steps, made.gaussian):
-        ones, others = (step for step in steps if step.part.source.name == "x")
-        assert ones.shared == others.shared
-        if per == "person" and partitions == 1:
-            assert ones.shared is None
-        else:
-            assert (
-                ones.release.clip.choice == others.release.clip.choice
-                and others.release.clip.borrowed
-            )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from beam_dp.mechanisms import ratio
-from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Spending
 from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     AdditiveRelease,
@@ -33,16 +33,14 @@ from beam_dp.mechanisms.metrics.base import (
 from beam_dp.mechanisms.metrics.released import Description, Release, Released, counted
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.summaries.histograms import Measure, Part
+from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 Comparison = int | str | float | bool | datetime.date | Callable[[Any], bool]
 """What a column can be compared with: a value, or a function that says whether a value counts."""
 
 CLIP = "clip"
-"""The method that weighs people, and needs no bound on rows."""
-WEIGHT_OF_SHARE = 2
-"""The weight of the rows with the value, the others having 1: it pays for the clip of both."""
+"""The method that needs no bound on rows."""
 _SCALARS = (int, str, float, bool, datetime.date)
 _TRUTH = {"true": "1", "false": "0"}
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0")
@@ -52,12 +50,12 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0")
 class Ratio(OfRowsOrPeople):
     """Release which share of the rows, or of the people, has a given value in a column.
 
-    The rows that have the value and those that have another are two parts of one vector of a person
-    over all partitions, and no bound on rows is asked for: a person with more rows than a privately
-    chosen clip weighs less, and keeps their own share (`Share`). The output and its interval are in [0, 1]. Rows
-    without a value count on neither side. NaN where so few rows are there that they may be none.
-    With probability 95% the true share, of the rows that bounds leave, is within its interval, as
-    far as the histogram of rows shows who has many.
+    A noisy number of rows that have the value is divided by itself and a noisy number of those that
+    have another. Each number has a clip of its own (`clipped_sum`), so that rare values have little
+    noise; no bound on rows is asked for. The output and its interval are in [0, 1]. Rows without a
+    value count on neither side. NaN where so few rows are there that they may be none. With
+    probability 95% the true share, of the rows that bounds leave, is within its interval, as far as
+    the histograms of rows show who has many.
 
     Attributes:
         column: the column. Its values are compared as in `DistinctCount`, and as files of text
@@ -138,10 +136,6 @@ class Ratio(OfRowsOrPeople):
     def _is_clipped(self) -> bool:
         return self.method == CLIP
 
-    def part_weights(self) -> tuple[int, ...]:
-        """Return the weights of the two numbers: the first one pays for the clip of both."""
-        return (WEIGHT_OF_SHARE, 1) if self._is_clipped else super().part_weights()
-
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the share and its interval.
 
@@ -165,53 +159,39 @@ def _quotient(part: np.ndarray, rest: np.ndarray) -> np.ndarray:
 
 @dataclasses.dataclass(frozen=True)
 class Share(JointNoisePart):
-    """The rows, or people, of a kind among those that have a value.
-
-    Person i has b_il rows with a value in partition l, a_il of them of the kind. The vector of the
-    b_il is clipped as a whole (`clipped_sum`): person i weighs w_i = min(1, C / T_i) and counts for
-    w_i a_il, with the same weight for the others, so that each keeps their own share whatever C is.
-
-    With several partitions, all w_i a_il and w_i (b_il - a_il) together are one vector of norm C at
-    most: the L1 norm is the same, and the L2 norm of a sum of two numbers from 0 on is at least
-    that of both. So noise for C in each of them, paid once, hides all (`JointNoise.split`). With one
-    partition both share a draw.
+    """The number of rows with the value that is asked for, or of people who have such rows.
 
     Attributes:
         by_person: count the people instead of the rows.
     """
 
     word: ClassVar[str] = "with the value"
-    rest: ClassVar[bool] = False
+    others: ClassVar[bool] = False
 
     by_person: bool
 
     def build(self, context: Context, share: Budget) -> AdditiveRelease:
-        """Return the release of a part of a person's rows that have a value; of people, of one.
+        """Return the release of the number, as `RowsWithValue` and `PeopleWithValue` are.
 
-        The others borrow the clip of those of the kind, who have twice their share.
+        Others are all less those of the kind, in which a person who has any counts as 1.
         """
-        part = Part(context.field(self.column, "max" if self.by_person else "sum"), self.rest)
+        ones, every = (context.field(self.column, name) for name in ("sum", "count"))
         measure = Measure(
-            context.field(self.column, "count"),
+            ones,
             thresholds=(1,) if self.by_person else row_clips(context.max_rows_per_partition),
             once=self.by_person,
-            part=part,
         )
-        return clipped_sum(
-            context,
-            share,
-            measure,
-            given=Fraction(1) if self.by_person else None,
-            lender=cost_of_all([share] * WEIGHT_OF_SHARE) if self.rest else None,
-            limits=Limits(sure=self.by_person),
-        )
+        if self.others:
+            measure = dataclasses.replace(measure, sign=-1, counted=every, centre=1)
+        given, limits = Fraction(1) if self.by_person else None, Limits(sure=self.by_person)
+        return clipped_sum(context, share, measure, given=given, limits=limits)
 
 
 class Others(Share):
-    """The rows, or people, of another kind."""
+    """The number of rows with another value, or of people who have only these."""
 
     word: ClassVar[str] = "with another value"
-    rest: ClassVar[bool] = True
+    others: ClassVar[bool] = True
 
 
 def as_written(text: str) -> str:

@@ -71,15 +71,12 @@ class JointNoise:
     Attributes:
         budget: what all numbers together pay.
         signed: for each number, whether a person moves it both ways.
-        split: whether the numbers are parts of one vector of people, whose norm is clipped as one:
-            independent noise of the size of the clip hides all of them.
         group: tells draws of one run apart, of which each is for other numbers; 0: of one alone.
         partitions: how many partitions share the draw too: 1, or all of them.
     """
 
     budget: Budget
     signed: tuple[bool, ...]
-    split: bool = False
     group: int = 0
     partitions: int = 1
 
@@ -91,7 +88,7 @@ class JointNoise:
     @property
     def _alone(self) -> AdditiveNoise | None:
         """The noise where that of each number is independent; None: one draw is for all."""
-        return AdditiveNoise(self.budget) if self.split or len(self._sides) == 1 else None
+        return AdditiveNoise(self.budget) if len(self._sides) == 1 else None
 
     @property
     def name(self) -> str:

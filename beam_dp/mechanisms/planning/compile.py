@@ -22,7 +22,6 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.budget_split import share_out, weights_of
 from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program, Step, needs_rows
 from beam_dp.mechanisms.planning.request import Request
-from beam_dp.mechanisms.summaries.histograms import Measure
 
 SELECTION = "partition selection"
 """The name of the costs of the selection in the account."""
@@ -217,9 +216,7 @@ def build(
         and _gauss_may_win([shares[s.part] for s in split], context, delta)
     ):
         halves = {
-            step.part: share_of_norm(shares[step.part], context.partitions) / 2
-            for step in split
-            if step.release.clip and not step.release.clip.borrowed
+            step.part: share_of_norm(shares[step.part], context.partitions) / 2 for step in split
         }
         clips = {part: shares[part].scaled(half) for part, half in halves.items()}
         left = {
@@ -240,9 +237,10 @@ def build(
         for twin in twins.values():
             [_, *choices] = _entries(twin, context)  # the noise is one or the other
             entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
-    alone = context.partitions == 1
-    joined = _joined(steps, alone)
-    return joined, joined if normal is steps else _joined(normal, alone), entries
+    if context.partitions == 1:
+        same, steps = normal is steps, _joined(steps)
+        normal = steps if same else _joined(normal)
+    return tuple(steps), tuple(normal), entries
 
 
 def _steps(
@@ -260,11 +258,9 @@ def _steps(
         clips: what the choice of a part's clip costs, where that is no part of its share.
     """
     steps: list[Step] = []
-    clip: Budget | None = None
     first = choices = 0
     parts = [(metric, metric.parts()) for metric in asked]
     for part, share in shares:
-        clip = (clips or {}).get(part, clip)  # who borrows a clip stands behind its lender
         using = [(metric, its) for metric, its in parts if part in its]
         # Intervals of one output must hold together.
         intervals = max(len(its) if metric.splits_alpha else 1 for metric, its in using)
@@ -274,7 +270,7 @@ def _steps(
             alpha=ALPHA / intervals,
             asker=type(users[0]).__name__,
             output=users[0].output,
-            clip=clip,
+            clip=(clips or {}).get(part),
         )
         release = part.build(own, share)
         if not release.spends:  # else rows of people would be read, and nothing be paid
@@ -282,7 +278,7 @@ def _steps(
             raise checks.ParameterError(own.asker, f"spends of {type(release).__name__}", rule)
         about = [part.source.name] if part.source else []
         label = " ".join([str(len(steps)), part.word, *about])
-        choices += release.clip is not None and not release.clip.borrowed
+        choices += release.clip is not None
         shared = None if release.clip is None else choices - 1
         steps.append(Step(part, users, label, release, first, shared))
         first += len(release.measures)
@@ -328,41 +324,27 @@ def _gauss_may_win(shares: Sequence[Budget], context: Context, delta: Fraction) 
     return context.partitions is None or context.partitions * math.pi * rho > least * whole
 
 
-def _joined(steps: Sequence[Step], alone: bool) -> tuple[Step, ...]:
-    """Return the steps, with the numbers that share a draw of noise.
+def _joined(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps of one partition, with the numbers that share a draw of noise.
 
-    Those of one partition do whose metrics have one weight: in one draw all numbers have the same
+    Those do whose metrics have one weight: in one draw all numbers have the same
     noise relative to their clips, and other weights ask for something else. (Of N partitions two
-    numbers would gain a part of 1 / (2 N + 2), and the draw takes long.) Those of several partitions
-    do that are parts of one vector.
-
-    Args:
-        steps: the steps.
-        alone: whether there is one partition.
+    numbers would gain a part of 1 / (2 N + 2), and the draw takes long.)
     """
-    groups: dict[tuple[Fraction, Measure | None], list[tuple[int, AdditiveRelease]]] = {}
+    groups: dict[Fraction, list[tuple[int, AdditiveRelease]]] = {}
     for index, step in enumerate(steps):
         if step.additive is not None and step.additive.contribution.size == 1:
             weight = checks.number("weight", "weight", step.users[0].weight)
-            whole = None if alone else _whole_of(step.additive.measure)
-            if alone or whole is not None:
-                groups.setdefault((weight, whole), []).append((index, step.additive))
+            groups.setdefault(weight, []).append((index, step.additive))
     joined = list(steps)
-    for group, ((_, whole), members) in enumerate(groups.items(), 1):
+    for group, members in enumerate(groups.values(), 1):
         signed = tuple(number.signed for _, number in members)
         costs = cost_of_all([number.noise_cost for _, number in members])
-        noise = JointNoise(costs, signed, whole is not None, group)
+        noise = JointNoise(costs, signed, group)
         for place, (index, number) in enumerate(members):
             release = dataclasses.replace(number, joint=noise, place=place)
             joined[index] = dataclasses.replace(steps[index], release=release)
-    return tuple(joined)
-
-
-def _whole_of(measure: Measure) -> Measure | None:
-    """Return the measure of the whole whose part is counted; None: the whole is counted."""
-    if measure.part is None:
-        return None
-    return dataclasses.replace(measure, part=dataclasses.replace(measure.part, rest=False))
+    return joined
 
 
 @dataclasses.dataclass(frozen=True)

@@ -136,7 +136,7 @@ class Program:
     def clips(self) -> list[SharedClip]:
         """How the shared clips are chosen, in order."""
         clips = (step.release.clip for step in self._every)
-        return [clip for clip in clips if clip is not None and not clip.borrowed]
+        return [clip for clip in clips if clip is not None]
 
     def with_better_noise(self, clips: Sequence[np.ndarray]) -> tuple[Step, ...]:
         """Return the steps that err less, by the histograms that chose their clips.

@@ -41,30 +41,6 @@ _SIGN = np.int64(np.iinfo(np.int64).max)
 
 
 @dataclasses.dataclass(frozen=True)
-class Part:
-    """A part of what a person has: rows with a given value among rows that have any.
-
-    Attributes:
-        field: the field that holds the part.
-        rest: whether the rest is meant, not the part.
-    """
-
-    field: int
-    rest: bool
-
-    def of(self, table: Table, present: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        """Return the part of each person.
-
-        Args:
-            table: the people.
-            present: the lines that have something.
-            whole: what these lines have, at least 1.
-        """
-        part = np.clip(table.values[self.field][present], 0, whole)
-        return np.asarray(whole - part if self.rest else part)
-
-
-@dataclasses.dataclass(frozen=True)
 class Measure:
     """Which number a person has in a partition, and what is kept of these numbers over people.
 
@@ -84,7 +60,6 @@ class Measure:
             None: the numbers are sums of distances.
         once: whether people are counted: numbers above 1 are taken for 1, and about a centre the
             values of a person are counted once.
-        part: a part of these numbers, whose totals are kept in their place; None: the whole.
         cap: numbers are cut to this magnitude; None: they are not.
         fine: numbers are multiplied by this: a norm is then rounded by less.
         norm: 0; or 1 or 2: buckets are those of the L1 or L2 norm of a person's numbers in all
@@ -103,7 +78,6 @@ class Measure:
     centre: int = 0
     totals: int | None = None
     once: bool = False
-    part: Part | None = None
     cap: int | None = None
     fine: int = 1
     norm: int = 0
@@ -269,9 +243,8 @@ class Contributions:
 
     def vectors(self, measure: Measure) -> Vectors:
         """Return the numbers of people, and their norms, which are found once."""
-        key = dataclasses.replace(measure, part=None)
-        if key in self._vectors:
-            return self._vectors[key]
+        if measure in self._vectors:
+            return self._vectors[measure]
         table = self.of(measure)
         present, numbers = measure.of(table)
         person = table.person if len(present) == len(table) else pick(table.person, present)
@@ -279,7 +252,7 @@ class Contributions:
         if not measure.norm:
             return Vectors(present, numbers, starts, _largest(numbers, starts, measure.sign))
         found = Vectors(present, numbers, starts, norms(numbers, starts, measure.norm))
-        self._vectors[key] = found
+        self._vectors[measure] = found
         return found
 
 
@@ -365,7 +338,7 @@ def shares(numbers: np.ndarray, whole: np.ndarray, lengths: np.ndarray, steps: i
     wide words the last bits are left out first, of T upwards, unless the number is all of T.
 
     Args:
-        numbers: what a person has in each partition; the part of it, for a `Part`.
+        numbers: what a person has in each partition.
         whole: T of each person, at least 1.
         lengths: in how many partitions each person has something.
         steps: a power of two.
@@ -396,8 +369,6 @@ def _lines(people: Contributions, measure: Measure, index: int) -> Summary:
     vectors = people.vectors(counted) if counted.norm else None
     present, numbers = counted.of(table) if vectors is None else (vectors.present, vectors.numbers)
     total = numbers if counted.additive else np.zeros(len(present), np.int64)
-    if counted.part is not None:
-        total = counted.part.of(table, present, numbers // counted.fine) * counted.fine
     whole = len(present) == len(table)
     partition = table.partition if whole else pick(table.partition, present)
     counts = np.ones(len(present), np.int64)

@@ -3,7 +3,6 @@
 Numbers come from a seeded generator: the claims are about deterministic functions.
 """
 
-import dataclasses
 import itertools
 import math
 import random
@@ -17,7 +16,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, concatenate
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import histograms, wire
-from beam_dp.mechanisms.summaries.histograms import ROWS, Measure, Part, norms, shares
+from beam_dp.mechanisms.summaries.histograms import ROWS, Measure, norms, shares
 from tests.reference import Row, table_of
 
 STEPS = (1, 1 << 20)
@@ -111,7 +110,7 @@ MEASURES = (
     Measure(0, sign=0, thresholds=(1, 8, 64, 1 << 70), norm=1, steps=1 << 20),
     Measure(0, sign=0, thresholds=(64, 512, 1 << 70), norm=2, steps=1 << 20, cap=9, fine=64),
     Measure(ROWS, thresholds=(64, 128, 1 << 50), norm=2, steps=1 << 20, fine=64),
-    Measure(1, thresholds=(1, 2, 4), norm=1, steps=1 << 20, part=Part(2, False)),
+    Measure(2, sign=-1, thresholds=(1, 2, 4), norm=1, steps=1 << 20, counted=1, centre=1),
     Measure(0, sign=0, thresholds=(1, 8, 64)),
 )
 FIELDS = (Field(0, "sum"), Field(0, "count"), Field(0, "max"))
@@ -149,17 +148,6 @@ def test_merging_people_in_any_bundles_gives_the_same(seed: int, summarised) -> 
             pair = [parts.pop(draw.randrange(len(parts))) for _ in range(2)]
             parts.append(wire.unpack(wire.pack(histograms.reduce(concatenate(pair), MEASURES))))
         assert wire.pack(histograms.reduce(parts[0], MEASURES)) == whole
-
-
-def test_shares_of_a_part_of_finer_numbers_have_a_norm_of_all_steps_at_most():
-    """As those of a share of rows under zCDP, whose norms are in parts of a row."""
-    whole = Measure(ROWS, thresholds=(64, 1 << 40), norm=2, fine=64, steps=STEPS[1])
-    measures = [dataclasses.replace(whole, part=Part(1, rest=rest)) for rest in (False, True)]
-    for person in {row.person for row in rows_of(3)}:
-        own = settled([row for row in rows_of(3) if row.person == person])
-        parts = [histograms.summarise(own, [each]).people for each in measures]
-        assert all((part >= 0).all() for part in parts)
-        assert sum((part**2).sum() for part in parts) <= STEPS[1] ** 2
 
 
 def test_a_person_counts_on_the_side_of_the_sum_of_their_numbers():

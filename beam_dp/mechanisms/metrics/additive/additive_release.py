@@ -371,7 +371,7 @@ class AdditiveRelease(Release):
         below = sides[-1] if self.signed else (0.0, 0.0, 0.0)
         made = bound, clip, scale, below, sides[0]
         loss = ClippingLoss(*made, norm=self.measure.norm, folded=self.clip.folded)
-        if not several or not self.measure.norm or self.measure.part is not None:
+        if not several or not self.measure.norm:
             return loss
         shown, kept, squares = (
             sum(float(getattr(loss, name)[0]) for loss in losses)
@@ -392,9 +392,8 @@ class AdditiveRelease(Release):
         scale, error = self.noise.scale(self.place), self.noise.mean_error(self.place)
         measure, name = self.measure, self.noise.name + self.contribution.where
         if self.clip is not None:
-            several = measure.steps > 1 and measure.part is None
             of_norm = "what each person adds"
-            of_norm += f" to all partitions (L{measure.norm} norm)" * several
+            of_norm += f" to all partitions (L{measure.norm} norm)" * (measure.steps > 1)
             words = of_norm if measure.norm else "what each person adds to each partition"
             return clip_then_noise(words, name, error, scale)
         clip = float(measure.thresholds[0] * self.unit)
@@ -504,7 +503,6 @@ def clipped_sum(
     anchored: bool = True,
     folded: bool = False,
     widest: int | None = None,
-    lender: Budget | None = None,
     limits: Limits | None = None,
 ) -> AdditiveRelease:
     """Return the release of a number that adds up over people, by a clip and noise.
@@ -518,7 +516,6 @@ def clipped_sum(
         anchored: whether it is a number of rows or values, of which most people have few.
         folded: whether people are about as far on one side as on the other.
         widest: the largest single value that public ends allow, in units; None: none are known.
-        lender: what another number may cost that chooses the clip for both; None: none does.
         limits: what else the interval depends on; None: whether there is a bound on rows.
     """
     several = context.partitions != 1
@@ -537,16 +534,14 @@ def clipped_sum(
         cap=cap if several else None,
         fine=fine,
         norm=norm,
-        steps=STEPS if several or measure.part is not None else 1,
+        steps=STEPS if several else 1,
     )
     clip, noise_cost = None, share
     if len(octaves) > 1:
         cost = context.clip
         if cost is None:
-            payer = lender or share
-            part = share_of_norm(payer, context.partitions)
-            cost, noise_cost = payer.split((part, 1 - part))
-            noise_cost = share if lender else noise_cost
+            part = share_of_norm(share, context.partitions)
+            cost, noise_cost = share.split((part, 1 - part))
         known = -1 if widest is None else bisect.bisect_left(octaves, widest)
         choice = (ClipChoice if share.is_zcdp else CliffChoice)(
             cost,
@@ -556,7 +551,7 @@ def clipped_sum(
             known=min(known, len(octaves) - 1),
             edges=octaves,
         )
-        clip = SharedClip(measure, unit / fine, choice, borrowed=lender is not None)
+        clip = SharedClip(measure, unit / fine, choice)
     return AdditiveRelease(
         Total(measure),
         unit / fine,

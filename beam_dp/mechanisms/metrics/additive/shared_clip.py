@@ -29,18 +29,16 @@ class SharedClip:
         choice: how the clip is chosen, and what that costs. Of numbers of both signs it may have
             one side, a histogram of magnitudes: people are about as far on one side as on the
             other, and each may lose what both lose.
-        borrowed: whether another number chooses it, and pays, that has the same measure.
     """
 
     measure: Measure
     unit: Fraction
     choice: ClipChoice
-    borrowed: bool = False
 
     @property
     def spends(self) -> tuple[Spending, ...]:
         """What the choice costs."""
-        return () if self.borrowed else (Spending(self.choice.cost, "clip", once=True),)
+        return (Spending(self.choice.cost, "clip", once=True),)
 
     @property
     def folded(self) -> bool:
@@ -66,8 +64,7 @@ class SharedClip:
 
     def cost_of_noise(self, noise_cost: Budget, noisy: np.ndarray) -> Budget:
         """Return what noise costs, with what the choice of the clip left for it."""
-        left = None if self.borrowed else self.choice.left(noisy)
-        return cost_of_all([noise_cost, *filter(None, [left])])
+        return cost_of_all([noise_cost, *filter(None, [self.choice.left(noisy)])])
 
     def record(
         self, noisy: np.ndarray, clips: Sequence[tuple[float, float]], noise_cost: Budget
