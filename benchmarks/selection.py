@@ -48,7 +48,8 @@ def bounded(asked: Rows, most: int) -> int:
 
 def free(asked: Rows) -> int:
     """Return how many the release names that knows no bound."""
-    return len(draws.summarise(asked, (), APPROXIMATE).rehearsal.draw())
+    made = draws.summarise(asked, (), APPROXIMATE).rehearsal
+    return len(made.combined(made.draw()))
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -26,6 +26,7 @@ _ASKED = {"metrics": ["count"], "budget": {"epsilon": 1, "delta": 1e-9}}
 def main(given: Sequence[str] | None = None) -> int:
     """Look at files; returns 0, or 1 where a run would refuse one of them."""
     line = command_line.parser("check", __doc__)
+    line.usage = "%(prog)s [--config FILE] --person COLUMN ... FILE"
     line.add_argument("files", metavar="FILE", nargs="*", type=command_line.file, help="as --input")
     options = line.only(given)
     with line.refusing(options.config):
@@ -34,7 +35,8 @@ def main(given: Sequence[str] | None = None) -> int:
         files = {"input": options.files} if options.files else {}
         once = not (files and described.get("input"))
         asked = Description({**usual, **described, **files})
-        checks.require(once and bool(asked.input), "release", "input", "be given once")
+        rule = "be given once, as FILE, or by --input, or in the file of --config"
+        checks.require(once and bool(asked.input), "release", "input", rule)
         scans = scanned(asked)
     sys.stdout.write(text_of(asked, scans))
     return int(any(each.refused for each in scans))

@@ -27,7 +27,11 @@ from beam_dp.transforms.stages import noise_off
 from pipelines import description, messages, stopping
 
 _ALIKE = 0.7
-_SAME = {"--dry-run": "--plan"}
+_SAME = {
+    "--dry-run": "--plan",
+    "--clip": "--sum spent,clip=100",
+    "--where": '--query "SELECT * FROM rows WHERE minutes > 5"',
+}
 _WIDTH = 110
 STATEMENT = re.compile(r"\s*(select|with|from\s.*\sselect)\s", re.IGNORECASE | re.DOTALL)
 _BARE = re.compile(r"argument (--\w+): expected one argument")
@@ -37,7 +41,7 @@ _EVERYDAY = {
     "count": "number of rows",
     "people_count": "number of people",
     "sum": "sum of a column, clipped at a privately chosen bound; clip=100: at a known one",
-    "mean": "mean of a column over rows; per=person: over people's totals",
+    "mean": "mean over rows; per=person: of people's totals; own_count=true skips empty cells",
     "max": "largest value of a column; low=0, high=120: known ends",
     "min": "smallest value",
     "median": "the value in the middle of the rows; per=person: of the people",
@@ -84,7 +88,7 @@ _VALUES = {
     ),
     "public_partitions": ("KEYS", "keys to release: 1,2,3, or de/2024,fr/2024, or @FILE"),
     "bounds": ("NAME=N,...", "limits for one person: partitions=3,rows_per_partition=10,rows=20"),
-    "epsilon": ("E", "the budget for everything together, for example 1; required"),
+    "epsilon": ("E", "the budget for everything together, for example 1; a release needs it"),
     "delta": ("D", "default 0; for private partitions, well below 1 / people: 1e-6"),
     "totals": ("apart", ""),
     "ledger": (

@@ -205,7 +205,7 @@ class Description:
             return None
         words = ("path", "limit")
         parts = mappings.mapping_of(_SUBJECT, "ledger", self.given["ledger"], words, words[:1])
-        limit = mappings.budget_of(_SUBJECT, parts["limit"]) if "limit" in parts else None
+        limit = mappings.budget_of(_SUBJECT, parts["limit"], "limit") if "limit" in parts else None
         return dp.Ledger(parts["path"], limit)
 
     def files(self, name: str) -> list[str]:

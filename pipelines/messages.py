@@ -10,16 +10,16 @@ from beam_dp.mechanisms.metrics import REGISTRY
 from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
 
 _ADVICE = {
-    "person": "name its column, like visitor_id",
+    "person": "write person: visitor_id",
     "metrics": "ask for one, like count, or sum of a column, or write a SELECT",
-    "release.budget": "give an epsilon, like 1",
+    "release.budget": "write budget: {epsilon: 1}",
     "release.partition": "name its column, or leave them out: all rows are one",
-    "bounds.partitions": "give a bound, like 3, or name the partitions: 1,2,3",
+    "bounds.partitions": "give a bound, like 3, or write partitions: [1, 2, 3]",
     "bounds.rows_per_partition": "give a bound, like 10, or count per person",
-    "partitions": "name them: 1,2,3",
+    "partitions": "write partitions: [1, 2, 3]",
     "ContributionBounds.partitions": "give a bound, like 3",
     "LocalSensitivity.delta": "give one, like 1e-6",
-    "delta": "give one, like 1e-6, or name the partitions: 1,2,3",
+    "delta": "write budget: {epsilon: 1, delta: 1e-6}, or partitions: [1, 2, 3]",
     "also_by.delta": "give one, like 1e-6, or name them in a file of --config: "
     "also_by: [{partition: store, partitions: [a, b]}]",
     "clip": "give a number, like 100",
@@ -28,8 +28,8 @@ _ADVICE = {
     "encoding": "give cp1252 for files of Windows, or save others as UTF-8",
     "also_by": "name its columns, or write total for all rows",
     "limit": "give limit: {epsilon: 3} for a new ledger, and none for one that exists",
-    "WriteRows.path": "name another, or overwrite it",
-    "report.path": "name another, or overwrite it",
+    "WriteRows.path": "name another, or write overwrite: true",
+    "report.path": "name another, or write overwrite: true",
     "output columns": "give the column of partition another name in the data",
 }
 """The hint of a parameter, by its name, or by its subject and name."""
@@ -46,10 +46,20 @@ _NAMES = {
     "function": "the function of black_box",
 }
 """What a parameter is called in a description, where it has another name there."""
+_FLAGS = {
+    "person: visitor_id": "--person visitor_id",
+    "budget: {epsilon: 1, delta: 1e-6}": "--delta 1e-6",
+    "budget: {epsilon: 1}": "--epsilon 1",
+    "partitions: [1, 2, 3]": "--public_partitions 1,2,3",
+    "overwrite: true": "--overwrite",
+    "limit: {epsilon: 1}": "--total_epsilon 1",
+    "limit: {epsilon: 3}": "--total_epsilon 3",
+}
+"""What of a file is which flag."""
 _METRIC_WORDS = {kind.__name__: word for word, kind in REGISTRY.items()}
 _METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_WORDS)})\b")
 _FORM = re.compile(r"(\w+(?:\.\w+)*): (.+?) must (.+?)\.(?: (.*))?", re.DOTALL)
-_SIGNS = re.compile(r"\b(decimal|thousands|query)=(\"[^\"]\"|'[^']*')")
+_SIGNS = re.compile(r"\b(decimal|thousands|query|totals)=(\"[^\"]\"|'[^']*')")
 _MAPPING = re.compile(rf"\{{({'|'.join(REGISTRY)}): (\w+)((?:, \w+: (?:\[[^]]*\]|[^],}}]*))*)\}}")
 _LIST = str.maketrans("", "", "[] ")
 _PYTHON = re.compile(r"\bdp\.|\w=|\w\(|\bNone\b")
@@ -73,7 +83,9 @@ def said(error: Exception, in_file: bool = False) -> str:
         text = translated(str(error))
     if in_file:
         return text
-    return _MAPPING.sub(_flag, text).replace("limit: {epsilon: 3}", "--total_epsilon 3")
+    for words, flag in _FLAGS.items():
+        text = text.replace(words, flag)
+    return _MAPPING.sub(_flag, text)
 
 
 def _flag(found: re.Match[str]) -> str:

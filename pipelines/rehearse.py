@@ -56,6 +56,7 @@ class Rehearsed(ShownNumber):
 def main(given: Sequence[str] | None = None) -> int:
     """Rehearse; returns the exit code."""
     line = command_line.parser("rehearse", __doc__)
+    line.usage = "%(prog)s [--config FILE] --input FILES --person COLUMN --epsilon E ..."
     line.add_argument("--runs", metavar="N", default=100, type=int, help="default 100")
     options = line.only(given)
     with line.refusing(options.config):

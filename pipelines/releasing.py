@@ -30,7 +30,7 @@ from pipelines.description import Description, without_folders
 NOTHING = (
     "no partition was selected, so nothing was released ({}): give a larger epsilon or "
     "delta, or a smaller bound on partitions; take coarser partitions; or, which costs nothing, "
-    "name the partitions: 1,2,3{}\n"
+    "name the partitions: 1,2,3. Are the columns the right ones? beam-dp check says it (not private){}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
 NO_ROW = "no row is left: no partition was selected, or HAVING or LIMIT leaves none\n"
@@ -216,4 +216,6 @@ def balance_line(balance: Balance | None, is_preview: bool = False) -> str:
         return ""
     when = " after this run" * is_preview
     refused = ": THIS RUN WOULD BE REFUSED" * (not balance.is_within)
+    if refused and balance.period and not balance.charges[-1].ledger_period:
+        refused += f". Name the {balance.period}: --ledger_period"
     return f"ledger {PurePath(balance.path).name}{when}: {balance.line}{refused}\n"

@@ -39,6 +39,12 @@ RELEASE = (
 _OF_SELECT = ("metrics", "partition", "also_by", "query", "post_process")
 """What a statement says, also where it says nothing of it."""
 _BUDGET = ("epsilon", "rho", "delta")
+_OTHER_WORDS = {
+    **dict.fromkeys(_BUDGET, "Write budget: {epsilon: 1}."),
+    "public_partitions": "Write partitions: [1, 2, 3].",
+    "query": "Write select: SELECT sum(spent) AS spent FROM rows WHERE minutes > 5.",
+}
+"""What to write for words that a release has elsewhere."""
 _LISTS = (list, tuple)
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
@@ -74,8 +80,8 @@ def check_words(subject: str, name: str, given: Iterable[str], known: Iterable[s
     for word in given:
         if word not in known:
             hint = checks.near(word, known) or f"It has {', '.join(known)}."
-            if word in _BUDGET and "budget" in known:
-                hint = "Write budget: {epsilon: 1}."
+            if "budget" in known:
+                hint = _OTHER_WORDS.get(word, hint)
             if word in ("low", "high") and name == "sum":
                 most = "the most of one person in a partition"
                 hint = f"Leave it out, or write {{sum: spent, clip: 100}}: {most}."
@@ -258,11 +264,11 @@ def number(value: Any) -> Any:
     return int(value) if isinstance(value, str) and value.strip("+-").isdecimal() else exact
 
 
-def budget_of(subject: str, given: object) -> Budget:
+def budget_of(subject: str, given: object, name: str = "budget") -> Budget:
     """Return the budget of `{epsilon: 1, delta: 1e-6}` or `{rho: 0.1}`."""
-    parts = mapping_of(subject, "budget", given, _BUDGET)
-    rule, hint = "have either an epsilon or a rho", "Write budget: {epsilon: 1, delta: 1e-6}."
-    checks.require(("epsilon" in parts) != ("rho" in parts), subject, "budget", rule, hint)
+    rule, hint = "have either an epsilon or a rho", f"Write {name}: {{epsilon: 1}}."
+    parts = mapping_of(subject, name, given, _BUDGET, hint=hint)
+    checks.require(("epsilon" in parts) != ("rho" in parts), subject, name, rule, hint)
     amounts = {name: number(value) for name, value in parts.items()}
     return Budget.zcdp(**amounts) if "rho" in parts else Budget(**amounts)
 
@@ -361,7 +367,8 @@ def mapping_of(
 ) -> dict[str, Any]:
     """Return a mapping; refuse unknown names, if any are known, and one without a needed name."""
     if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
-        raise checks.ParameterTypeError(subject, name, f"be a mapping, not {checks.shown(given)}")
+        rule = f"be a mapping, not {checks.shown(given)}"
+        raise checks.ParameterTypeError(subject, name, rule, hint)
     check_words(subject, name, given, known or given)
     missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
     checks.require(not missing, subject, name, f"have {missing}", hint)

@@ -54,6 +54,8 @@ def private_aggregate(
     """
     given = {name: _plain(value) for name, value in {**locals(), **unknown}.items()}
     del given["unknown"]
+    known = [name for name in given if name not in unknown]
+    mappings.check_words("PrivateAggregate", "config", unknown, known)
     subject, further = "PrivateAggregate", (given.pop("also_by"), given.pop("totals"))
     if given.pop("select") is None:
         run = mappings.tables_of(subject, mappings.aggregate_of(subject, given), *further)

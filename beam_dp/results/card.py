@@ -14,7 +14,7 @@ from typing import Any
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.report import amount
 from beam_dp.results.shown_numbers import plain
-from beam_dp.results.view import NOT_PRIVATE, left_out
+from beam_dp.results.view import NOT_PRIVATE, left_out, zeros
 from beam_dp.spending.ledger import Balance
 from beam_dp.text.text_tables import shortened
 from beam_dp.transforms.run_record import text_of
@@ -98,7 +98,7 @@ def _release(record: Mapping[str, Any]) -> dict[str, str]:
         "by": f"per {_names(keys)}" if keys else "of all rows",
         "asked": "; ".join(asked),
         "kept": "; ".join(kept),
-        "left_out": left_out(record),
+        "left_out": "; ".join([left_out(record), *zeros(record)]),
         "mechanisms": "\n".join(f"- {shortened(plain(line))}" for line in (*chosen, *drawn)),
         "versions": ", ".join(map(" ".join, record.get("versions", {}).items())),
     }

@@ -28,6 +28,7 @@ REHEARSED = "rehearsed"
 """The entry of the record of a rehearsal: how many releases it drew."""
 _OTHER = "(other)"
 _KEY = 32  # columns of a terminal
+_COUNTS = ("Count", "PeopleCount")
 _RANKED, _SHARE = "_rank_error", "Ratio"
 
 
@@ -140,8 +141,8 @@ class View:
         texts = []
         if REHEARSED in self.record:
             texts.append(
-                "1,350 ±42 (96% hold): 1,350 is the true number, 95 of 100 released ones are at "
-                "most 42 away from it, and 96 of 100 intervals hold it"
+                "N ±E (P% hold): N is the true number, 95 of 100 released ones are at most E away "
+                "from it, and P of 100 intervals hold it"
             )
         if any(None not in (number.rank, number.value) for number in numbers):
             texts.append(
@@ -160,6 +161,7 @@ class View:
             )
         if any(UNKNOWN in str(number) for number in numbers):
             texts.append(f"{UNKNOWN}: nothing is known on that side")
+        texts += zeros(self.record)
         if given := self._given():
             texts.append(f"the intervals hold only if nobody has more than was given: {given}")
         return texts
@@ -200,6 +202,9 @@ class View:
                 f"{all_numbers} {why} ({of_each}). More people per partition, fewer metrics or a "
                 "larger budget would help"
             )
+            of_counts = [each for each in self.series if each.kind in _COUNTS]
+            if of_counts and all(counts[each.name] == len(each.numbers) for each in of_counts):
+                texts[-1] += ". Are these the right columns and keys? beam-dp check says it"
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
         if empty and self.keys and not kept:
             texts.append(
@@ -250,6 +255,13 @@ class View:
         return [*more, *self.legend, *self.doubts(), *last]
 
 
+def zeros(record: Mapping[str, Any]) -> list[str]:
+    """Return what to say of means beside a sum and a count; [] without any."""
+    means = map(plain, record.get("parameters", {}).get("means_of_sums", ()))
+    rule = "beside a sum and a count, empty cells count as 0; own_count=True leaves them out"
+    return [f"{mean}: {rule}" for mean in means]
+
+
 def left_out(record: Mapping[str, Any]) -> str:
     """Return which rows and cells a release leaves out by rule, whoever they are of; never how many.
 
@@ -273,9 +285,7 @@ def left_out(record: Mapping[str, Any]) -> str:
     metrics = parameters.get("metrics") or [parameters.get("statistic") or {}]
     columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
     if columns:
-        means = " and ".join(map(plain, parameters.get("means_of_sums", ())))
-        zero = f" (in {means}, made of a sum and a count, they count as 0)" * bool(means)
-        texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value{zero}")
+        texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
     for each in metrics:
         low, *_, high = map(_decimal, each.get("edges") or ("-inf", "inf"))
         if (low, high) != ("-inf", "inf"):
@@ -287,7 +297,7 @@ def left_out(record: Mapping[str, Any]) -> str:
     limits += [bounds.get("partitions"), record.get("partitions_of_one_person")] * bool(by)
     if any(isinstance(each, int) for each in limits):
         texts.append("what a person has beyond the bounds")
-    return f"left out by rule: {'; '.join(texts)}"
+    return f"not counted, if any: {'; '.join(texts)}"
 
 
 def _named(key: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -123,9 +123,11 @@ class Balance:
             return f"{runs}{spent}; left: {left}"
         found = self.of_persons
         most = "not bounded" if found is None else f"at most {_amounts(self.limit.is_zcdp, *found)}"
+        of_all = tuple(each for each in self.charges if not each.ledger_period)
+        fresh = _amounts(self.limit.is_zcdp, *dataclasses.replace(self, charges=of_all).left)
         return (
-            f"{runs}per person and {self.period}: {spent}; left for each {self.period}: at least "
-            f"{left}; per person over all: {most}"
+            f"{runs}per person and {self.period}: {spent}; left for a {self.period} that no run "
+            f"named: {fresh}; for others: at least {left}; per person over all: {most}"
         )
 
     def with_charge(self, made: Charge) -> "Balance":

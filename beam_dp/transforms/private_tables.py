@@ -55,7 +55,7 @@ _AGREEING = (
 )
 _LEFT = (
     "As drawn: {}, for only counts and sums of all rows add up (a person may be in several "
-    "partitions, and quantiles and extremes have no sum)"
+    "partitions, quantiles and extremes have no sum, and avg of SQL agrees as sum(x) / count(*))"
 )
 _APART = "Totals of different tables need not agree: each has its own noise"
 _FINER = Fraction(3, 2)

@@ -137,6 +137,12 @@ def test_totals_may_be_apart_and_words_are_checked():
     )
     apart = asked(partition="day", partitions=[1, 2], totals="apart")
     assert apart.run.agreeing == [] and len(apart.run.tables) == 2
+    for word, said in {
+        "query": "Write select: SELECT ",
+        "foo": "It has .* select, .* totals",
+    }.items():
+        with pytest.raises(ValueError, match=said):
+            asked(**{word: "SELECT 1"})
     with pytest.raises(ValueError, match="totals must be one of agree, apart"):
         asked(partition="day", partitions=[1, 2], totals="no")
     with pytest.raises(ValueError, match="Did you mean weight"):

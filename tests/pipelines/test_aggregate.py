@@ -99,7 +99,7 @@ def test_an_output_or_a_page_that_exists_is_kept_unless_told(visits, tmp_path, r
     files = ["--input", visits, "--output", str(out), "--report", str(page)]
     words = command(*files, "--count", *RUN)
     said = refused(aggregate, *words)
-    assert f"report must name a new file, not '{page}': name another, or overwrite it" in said
+    assert f"report must name a new file, not '{page}': name another, or write --overwrite" in said
     assert not out.exists()
     out.write_text("mine")
     refused(aggregate, *words[: words.index("--report")], "--count", *RUN)

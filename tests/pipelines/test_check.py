@@ -247,8 +247,9 @@ def test_what_a_run_would_refuse_is_told_and_ends_with_one(said, tmp_path):
 
 
 def test_wrong_calls_are_told_in_one_line(refused, visits):
-    assert "input must be given once" in refused(check, *WORDS)
-    assert "input must be given once" in refused(check, visits, "--input", visits, *WORDS)
+    once = "input must be given once, as FILE, or by --input, or in the file of --config"
+    assert once in refused(check, *WORDS)
+    assert once in refused(check, visits, "--input", visits, *WORDS)
     assert "person must be given" in refused(check, visits)
     assert "a SELECT stands behind --select" in refused(check, "SELECT count(*) FROM v", *WORDS)
     assert "match a file" in refused(check, "nowhere.csv", *WORDS)

@@ -65,6 +65,8 @@ def test_help_and_version_and_a_schedule_are_called_by_their_names(capsys, monke
 
     usage = "usage: beam-dp ledger schedule --runs N --total_epsilon E ..."
     assert said("ledger", "schedule", "--help").startswith(usage)
+    for job in ("check", "rehearse"):  # they write no output
+        assert "--output" not in said(job, "--help").partition("\n\n")[0]
     assert said("help", "ledger") == said("ledger", "--help") != ""
     assert said("--version") == f"beam_dp {beam_dp.__version__}\n"
 

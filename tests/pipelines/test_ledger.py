@@ -102,10 +102,12 @@ def test_runs_over_disjoint_periods_are_charged_side_by_side(call, capfd, refuse
     for day in ("1", "2"):
         assert aggregate.main([*daily, day, *TOTAL]) == 0
         said = capfd.readouterr().out
-    assert "2 runs: per person and day: epsilon 1 of 1.5, delta 0 of 1e-06; left for each" in said
+    assert "2 runs: per person and day: epsilon 1 of 1.5, delta 0 of 1e-06; left for a" in said
     assert "per person over all: at most epsilon 2, delta 0" in said
     assert "protected: one person's rows of one day (epsilon 1)" in " ".join(said.split())
     assert "must be at most epsilon 1.5" in refused(aggregate, *daily, "1")
+    assert aggregate.main([*daily[:-1], "--plan"]) == 0
+    assert capfd.readouterr().out.endswith("REFUSED. Name the day: --ledger_period\n")
     assert "period must be day as in earlier runs" in refused(
         aggregate, *call, "--count", "--period", "minutes"
     )

@@ -167,7 +167,7 @@ def test_the_file_itself_is_released(call, kind, tmp_path, capfd):
     person, partition, column, _ = CALLS[call]
     said = " ".join(capfd.readouterr().out.split())
     assert (
-        f"left out by rule: rows that cannot be read; rows without {person} or "
+        f"not counted, if any: rows that cannot be read; rows without {person} or "
         f"{partition}; rows with {partition} other than the 3 named; cells of {column} without a "
         "plain value"
     ) in said

@@ -135,6 +135,7 @@ def test_the_table_and_the_page_are_marked(visits, tmp_path, capsys):
     assert rows.pop() == MARK and last == f"report: {page}"
     assert heading.split()[0] == "day"
     assert re.match(r" *1 +200 ±[\d.]+ \(\d+% hold\) +1\.5 ±", rows[0]), rows[0]
+    assert "N ±E (P% hold): N is the true number" in table
     assert "(no number)" in rows[3]  # a mean of nobody
     text = Path(page).read_text()
     assert "NOT PRIVATE. Rehearsal: visits.csv" in text and "rehearsed on 20" in text

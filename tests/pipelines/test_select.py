@@ -104,13 +104,24 @@ WRONG = {
     "SELECT sum(x) OVER () FROM rows": "windows of what is released alone, and x is not. Write sum(c",
     "SELECT sum(info.spent) AS s FROM rows": "For objects write a file with info.spent AS spent first",
     "SELECT WITH DIFFERENTIAL_PRIVACY count(*) FROM rows": "no WITH DIFFERENTIAL_PRIVACY: a release",
+    "SELECT hour(at) AS h, count(*) FROM rows GROUP BY h": """near ")", behind SELECT hour(at. Write""",
+    "SELECT sum(at) AS at FROM rows": 'A column that is named like a word of SQL is quoted: "at".',
+    "SELECT sum(SAFE_CAST(x AS INT64)) AS x FROM rows": "(x. Write TRY_CAST(x AS BIGINT)",
+    "SELECT percentile_cont(x, 0.9) AS q FROM rows": "Write quantile_cont(x, 0.9)",
+    "SELECT count(*) FROM rows WHERE timestamp_trunc(t, HOUR) > b": "Write date_trunc('hour', t)",
+    "SELECT count(*) FROM rows WHERE date_trunc(t, DAY) > b": "Write date_trunc('day', t)",
+    "SELECT count(*) FROM rows WHERE format_date('%Y', t) > b": "Write strftime(t, '%Y-%m')",
+    "SELECT count(*) FROM rows WHERE t > current_date - 7": "itself. Write DATE '2026-11-22'",
+    "SELECT count_if(c) / count(*) AS r FROM rows": "SELECT count_if(c) AS a, and a in the express",
+    "SELECT sum(Amount (EUR)) AS x FROM rows": 'If it is a column, quote it: "Amount (EUR)"',
+    "SELECT a, b, c, count(*) FROM rows GROUP BY CUBE (a, b, c)": "(CUBE) cannot agree: leave some out, or write --totals 'apart'",
     "SELECT count(*) FROM visits.csv": "must name its file in quotes. Write FROM 'visits.csv'",
 }
 
 
 @pytest.mark.parametrize("statement", WRONG)
 def test_a_wrong_statement_is_one_line(statement, tmp_path, capfd):
-    words = [*WORDS, "--input", "a.csv", "--output", str(tmp_path / "o.csv")]
+    words = [*WORDS, "--delta", "1e-6", "--input", "a.csv", "--output", str(tmp_path / "o.csv")]
     with pytest.raises(SystemExit) as stopped:
         select.main([*words, statement])
     said = capfd.readouterr()

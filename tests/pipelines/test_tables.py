@@ -238,8 +238,8 @@ def test_the_ledger_is_charged_once_and_the_best_partitions_of_each_table_come_o
 LONG = "d" * 250
 CLASHES = {
     "an input": (["--also_by", "total"], "in_total.csv", "another file than input and ledger"),
-    "a record": (["--also_by", "total"], "out_total.csv.json", "another, or overwrite it"),
-    "a page": (["--also_by", "total", "--report", "out.html"], "out_total.html", "another, or over"),
+    "a record": (["--also_by", "total"], "out_total.csv.json", "another, or write --overwrite"),
+    "a page": (["--also_by", "total", "--report", "out.html"], "out_total.html", "another, or write --over"),
     "the same table": (["--also_by", "day"], "", "different columns for each table"),
     "one file": (
         ["--also_by", "a b", "--also_by", "A_b", "--delta", "1e-6"], "", "different columns for each table"

@@ -39,10 +39,12 @@ def written(path: str) -> list[str]:
 
 
 AGGREGATE = {
-    "no arguments": ([], "person must be given: name its column, like visitor_id"),
-    "no budget": ([*FILES, *PUBLIC, "--count"], "budget must be given: give an epsilon, like 1"),
+    "no arguments": ([], "person must be given: write --person visitor_id"),
+    "no budget": ([*FILES, *PUBLIC, "--count"], "budget must be given: write --epsilon 1"),
     "misspelt budget": ([*PUBLIC, "--count", "--epsilom", "1"], "argument: --epsilom, did you mean --epsilon?"),
     "a budget twice": (counted("--epsilon=2"), "--epsilon: must be given once: leave one of the two out"),
+    "a clip of nothing": (counted("--clip", "9"), "--clip, did you mean --sum spent,clip=100?"),
+    "a filter": (counted("--where", "a > 1"), '--where, did you mean --query "SELECT * FROM rows WHERE'),
     "the beginning of an option": (counted("--over"), "--over, did you mean --overwrite?"),
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),
     "a stray word": (
@@ -107,7 +109,7 @@ AGGREGATE = {
     ),
     "private without delta": (
         [*FILES, *DAYS, *ONE, "--count", "--bounds", "partitions=3"],
-        "delta must be above 0 to select partitions privately, not 0: give one, like 1e-6, or name the",
+        "privately, not 0: write --delta 1e-6, or --public_partitions 1,2,3",
     ),
     "a mean of several owners": (
         [*FILES, *OWNERS, *ONE, "--mean", "a"], "a metric of rows with several owners must be count, sum, max, min, "
@@ -121,7 +123,7 @@ AGGREGATE = {
         f"input must end in one of {', '.join(READ)}, the same for all",
     ),
     "an unknown output": (written("out"), f"output must end in {', '.join(FORMATS)}, not 'out'"),
-    "an output that exists": (written("old.csv"), "old.csv': name another, or overwrite it"),
+    "an output that exists": (written("old.csv"), "old.csv': name another, or write --overwrite"),
     "a ledger that the output replaces": (
         counted("--ledger", "out.csv.json", "--total_epsilon", "3"), "output must name another file than input and ledger, and 'out.csv.json' matches it"
     ),
@@ -179,12 +181,17 @@ def test_a_wrong_call_is_one_line(asked, line, tmp_path, monkeypatch, refused):
             "a: [b\nc: d\n",
             "line 2, column 2: it must be a file of YAML in UTF-8 (while parsing a flow sequence, expected ',' or ']', but got ':')",
         ),
+        (
+            "person: a\nmetrics: [count]\nbudget: 1\n",
+            "a mapping, not 1. Write budget: {epsilon: 1}.",
+        ),
+        ("public_partitions: [1]\n", "'public_partitions'. Write partitions: [1, 2, 3]."),
         ("[1, 2]\n", "must hold a mapping, as in person: visitor_id"),
         ("person: zo\udceb\n", "--config r.yaml: it must be a file of YAML in UTF-8"),
-        ("person: a\nmetrics: [count]\n", "budget must be given: give an epsilon"),
+        ("person: a\nmetrics: [count]\n", "budget must be given: write budget: {epsilon: 1}"),
         (
             "{person: a, partition: b, metrics: [count], budget: {epsilon: 1}}\n",
-            "not 0: give one, like 1e-6, or name the partitions: 1,2,3",
+            "not 0: write budget: {epsilon: 1, delta: 1e-6}, or partitions: [1, 2, 3]",
         ),
     ],
 )

@@ -94,6 +94,15 @@ def test_numbers_are_marked_and_counted():
     assert "whose number is not 0 (of a spread: whose numbers differ), or the col" in empty
 
 
+@pytest.mark.parametrize(("low", "told"), [(-3.0, True), (8.0, False), (-INF, True)])
+def test_counts_that_are_all_doubtful_ask_for_the_right_columns(low, told):
+    record = {"columns": {"keys": [], "numbers": [["count", "count_low", "count_high"]]}}
+    rows = pa.table({"count": [1, 9], "count_low": [-1.0, low], "count_high": [9.0, 9.0]})
+    seen = View.of(rows, {**record, "parameters": {"metrics": [{"type": "Count"}]}})
+    [said] = seen.doubts()
+    assert said.endswith("Are these the right columns and keys? beam-dp check says it") == told
+
+
 def test_a_rank_that_is_not_known_is_explained_with_what_helps():
     seen = view([("a", 100.0, 80.0, 140.0, 3.0, INF, 2.0, 1.9, 2.1)])
     assert "3* (rank ±?)" in seen.text()
@@ -200,7 +209,7 @@ def test_what_is_left_out_is_said_by_rule(period, needed):
     )
     seen = view(**run_record.facts(release, {"query": "SELECT * FROM rows"}) | RECORD)
     assert seen.left_out == (
-        f"left out by rule: rows that cannot be read; rows without who or {needed}; "
+        f"not counted, if any: rows that cannot be read; rows without who or {needed}; "
         "rows that the query drops; rows of other periods than 3; rows with day other than the 3 "
         "named; cells of spent, shop without a plain value; people whose number of spent is outside 0 to 20.5; "
         "what a person has beyond the bounds"
@@ -214,11 +223,14 @@ def test_what_is_left_out_is_said_by_rule(period, needed):
         dp.Mean("x", own_count=True, name="m"),
     ]
     facts = run_record.facts(dp.PrivateAggregate("who", mean, dp.Budget(1.0)), None)
-    cells = "cells of x, y without a plain value (in mean_x, made of a sum and a count, they count as 0)"
-    assert view(**facts | RECORD).left_out.endswith(cells)
+    assert view(**facts | RECORD).left_out.endswith("cells of x, y without a plain value")
+    [zeros] = view(**facts | RECORD).legend[1:]
+    assert zeros.startswith(
+        "mean_x: beside a sum and a count, empty cells count as 0; own_count=True"
+    )
     owners = dp.PrivateAggregate(["a", "b"], [dp.Count()], dp.Budget(1.0))
     seen = view(**run_record.facts(owners, None) | RECORD)
-    assert seen.left_out == ("left out by rule: rows that cannot be read; rows without a and b")
+    assert seen.left_out == ("not counted, if any: rows that cannot be read; rows without a and b")
     one = dp.PrivateAggregate("a", [dp.Max("spent")], dp.Budget(1.0))
     facts = run_record.facts(one, None) | {"partitions_of_one_person": 1}
     assert "beyond" not in view(**facts | RECORD).left_out

@@ -39,6 +39,9 @@ def test_disjoint_periods_cost_the_largest_and_overlapping_ones_add_up(path):
     after = ledger.charge(release("2026-11-29..2026-12-04", dp.Budget(2 * TENTH)), "the next")
     assert after.amount == 3 * TENTH and dp.Ledger(path).balance == after
     assert "32 runs: per person and day: epsilon 0.3 of 0.3, delta 0 of 0" in after.line
+    assert (
+        "left for a day that no run named: epsilon 0.3, delta 0; for others: at least" in after.line
+    )
     assert after.line.endswith("per person over all: at most epsilon 5.6, delta 0")
     assert "'person' by 'day': 2026-11-22..2026-11-28" in str(after)
 

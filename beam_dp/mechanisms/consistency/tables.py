@@ -153,7 +153,7 @@ def nested(
     rule = "be tables that nest, or one by two groups of columns, by each group, and of all rows"
     first, *others = columns
     near = (checks.near(each, first) for by in others for each in by if each not in first)
-    hint = "Three and more crossed tables cannot agree: leave some out, or leave the totals apart."
+    hint = "Three and more crossed tables (CUBE) cannot agree: leave some out, or write totals='apart'."
     hint = " ".join([*filter(None, near), hint])
     checks.require(is_chain or is_crossed, subject, name, rule, hint)
     return order, pairs

@@ -67,6 +67,7 @@ _TOO_MUCH = "regexp_.*|.*split.*|.*_normalize|strip_accents|reverse|.*levenshtei
 _SEVERAL_VALUES = (
     "json.*|->>?|variant.*|list_.*|array_.*|map.*|struct_.*|row|unnest|flatten|.*slice"
 )
+_TODAY = "Write DATE '2026-11-22'"
 _REFUSED = {  # why functions are not on the list, and what to write instead
     "strptime": ("it fails for other text", "Write try_strptime(), which is null then"),
     "make_(date|time.*)": ("it fails for numbers", "Write CAST(concat_ws('-', y, m, d) AS DATE)"),
@@ -79,9 +80,14 @@ _REFUSED = {  # why functions are not on the list, and what to write instead
     _SEVERAL_VALUES: ("its cells hold several values", "Take them apart before"),
     "now|today|.*current_.*|age|random|.*uuid.*": (
         "it changes by itself",
-        "Write DATE '2026-11-22'",
+        _TODAY,
     ),
-    ".*": ("it is not on the list of functions of one row", "docs/how_to/rows.md has that list"),
+    "(date)?time.*_trunc": ("DuckDB names it otherwise", "Write date_trunc('hour', t)"),
+    "format_.*|date_format|to_char": ("DuckDB names it otherwise", "Write strftime(t, '%Y-%m')"),
+    ".*": (
+        "it is not on the list of functions of one row",
+        'docs/how_to/rows.md has that list. If it is a column, quote it: "Amount (EUR)"',
+    ),
 }
 CLASSES = {
     *("COLUMN_REF", "CONSTANT", "CAST", "TYPE", "CASE", "FUNCTION"),
@@ -243,6 +249,9 @@ def _columns(tree: Any, public: Sequence[PublicTable] = ()) -> Iterator[str]:
         require(kind in CLASSES and part.get("type") != "SELECT_NODE", rule)
         if kind == "COLUMN_REF":
             names = part["column_names"]
+            rule = f"not read {names[-1]}: it changes by itself"
+            today = re.fullmatch("current_(date|time.*)", names[-1].lower())
+            require(today is None, rule, _TODAY)
             if not any(table.has(names) for table in public):
                 yield names[len(names) > 1 and names[0].lower() == TABLE]
         elif kind == "OPERATOR":
@@ -260,7 +269,8 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     given = arguments_of(tree)
     called = "LIKE" if "~~" in name else name
     rule = f"give {called} a literal where a cell could make the work, or the result, too large"
-    require(all(map(is_literal, given[FUNCTIONS[name]])), rule)
+    hint = f"Write {name}('day', t)" if name.startswith("date") else FORM
+    require(all(map(is_literal, given[FUNCTIONS[name]])), rule, hint)
     every = name == "regexp_replace" and "g" in str([each.get("literal") for each in given[3:]])
     rule = "replace one match by regexp_replace: all could take too long for a large cell"
     require(not every, rule, "Write replace(), or translate()")

@@ -40,7 +40,7 @@ _COUNTS = ("count_star", "count", "count_if", "countif")
 _INSTEAD = {
     "var.*": "Write var_pop(x)",
     "stddev.*|sem": "Write stddev_pop(x)",
-    ".*quantile.*": "Write quantile_cont(x, 0.9)",
+    ".*quantile.*|percentile.*": "Write quantile_cont(x, 0.9)",
     "approx_count.*": "Write count(DISTINCT x)",
     "bool_.*": "Write count_if(c), or avg(c) for the share",
     ".*": f"Write one of count, count_if, {', '.join(_METRICS)}",
@@ -271,8 +271,8 @@ class _Reader:
         asked = json.dumps([word, tree, options])
         if asked in self._metrics:
             return self._metrics[asked][0]
-        rule = "name each aggregate of an expression, also those of HAVING and ORDER BY"
-        hint = f"Write SELECT {self._sql(call)} AS name"
+        rule = "have a column for each aggregate of an expression, of HAVING and of ORDER BY"
+        hint = f"Write SELECT {self._sql(call)} AS a, and a in the expression"
         _require(bool(alias or plain) or tree is None, rule, hint)
         column = None
         if tree is not None:

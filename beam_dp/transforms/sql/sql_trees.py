@@ -10,6 +10,7 @@ from beam_dp.transforms.sql import databases
 SUBJECT = "Rows"
 TABLE = "rows"
 FORM = "Write SELECT visitor_id, spent * 1.2 AS spent FROM rows WHERE minutes > 5."
+_QUOTED = 'A column that is named like a word of SQL is quoted: "at".'
 _PLACES = ("query_location", "query_location_length", "qualified_name")
 NOTHING: tuple[Any, ...] = (None, "", [], False, {"map": []}, "STANDARD_HANDLING")
 _OF_CALLS = ("filter", "distinct", "export_state", "schema", "catalog")
@@ -44,9 +45,12 @@ def tree_of(subject: str, name: str, text: object, hint: str) -> dict[str, Any]:
     parsed = json.loads(
         databases.parsed_text("SELECT json_serialize_sql(?::VARCHAR)", text), object_hook=_bare
     )
-    problem = parsed.get("error_message", "")
-    rule = f"be one SELECT that can be read: {problem}"
-    checks.require(not parsed["error"], subject, name, rule, hint)
+    before = text.encode()[: int(parsed.get("position") or 0)].decode(errors="ignore").split()
+    rule = f"be one SELECT that can be read: {parsed.get('error_message', '')}"
+    rule += f", behind {' '.join(before[-3:])}" * bool(before)
+    is_cast = "safe_cast" in text.lower()
+    form = "Write TRY_CAST(x AS BIGINT)" if is_cast else f"{hint} {_QUOTED}"
+    checks.require(not parsed["error"], subject, name, rule, form)
     statements = parsed["statements"]
     checks.require(len(statements) == 1, subject, name, "be one SELECT", hint)
     node: dict[str, Any] = statements[0]["node"]

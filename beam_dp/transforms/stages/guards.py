@@ -100,7 +100,7 @@ def check_input(subject: str, rows: beam.PCollection[Any]) -> None:
         "the runner",
         f"be one of {', '.join(RUNNERS)}, not {runner}: others are known to drop what a bundle holds "
         "at its end, or to draw noise again for each consumer",
-        "",
+        'In a notebook write beam.Pipeline("DirectRunner"), or call dp.release.',
     )
     debug.add_experiment(NO_EXCEPTIONS)
     if may_recompute(rows.pipeline) and debug.lookup_experiment(BUFFER) is None:

@@ -71,7 +71,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: windowed(ALL, timestamp_combiner=window.TimestampCombiner.OUTPUT_AT_LATEST),
         IN_TIME,
     ),
-    "unknown runner": (lambda: rows(runner=UnknownRunner()), f"{RUNNER} UnknownRunner"),
+    "unknown runner": (lambda: rows(runner=UnknownRunner()), f"{RUNNER} UnknownRunner.*dp.release"),
     "runner that retries": (lambda: rows(runner=BundleBasedDirectRunner()), f"{RUNNER} Bundle"),
     "sampling": (lambda: rows("--experiments=other,enable_data_sampling"), SAMPLING),
     "at least once": (
