@@ -276,20 +276,22 @@ class Program:
         """
         lost = 0.0 if self.chosen.bound is None else self.chosen.bound.lost_share
         known: dict[MetricPart, Released] = {}
-        shares = {
-            step.part: released.loss.share(released.values, each)
-            for step, released, each in zip(self.steps, drawn, sums, strict=True)
-            if released.loss is not None
-        }
-        made = [metric.parts() for metric in self.request.metrics]
-        counts = {part: parts[-1] for parts in made for part in parts}  # of distances, the last one
         for step, released, each in zip(self.steps, drawn, sums, strict=True):
             is_distance = released.loss is not None and released.loss.folded
-            rows = shares.get(counts[step.part], 0.0) if is_distance else 0.0
+            rows = self._shares_of_rows(step, drawn, sums) if is_distance else 0.0
             found = step.release.with_lost(released.spread(each, rows), lost)
             found = found.rounded() if step.part.is_rounded else found
             known[step.part] = dataclasses.replace(found, origin=step.release.origin)
         return known
+
+    def _shares_of_rows(
+        self, distances: Step, drawn: Sequence[Released], sums: np.ndarray
+    ) -> np.ndarray | float:
+        """Return which share of all rows each partition has, by the count behind distances."""
+        count = distances.users[0].parts()[-1]
+        at = next(index for index, step in enumerate(self.steps) if step.part == count)
+        loss = drawn[at].loss
+        return 0.0 if loss is None else loss.share(drawn[at].values, sums[at])
 
     def sums(self, drawn: Sequence[Released]) -> np.ndarray:
         """Return, per step, by what losses at a shared clip are shared out; they add up."""
