@@ -22,8 +22,9 @@ from beam_dp.results.view import View
 from beam_dp.spending.ledger import Balance
 from beam_dp.text.text_tables import wrapped
 from beam_dp.transforms.io import read_rows, whole_files
+from beam_dp.transforms.run_record import COLUMNS
 from beam_dp.transforms.stages import guards
-from beam_dp.transforms.stages.output_names import field_name
+from beam_dp.transforms.stages.output_names import OTHER, field_name
 from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
 
@@ -139,7 +140,9 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     sys.stdout.write(balance_line(balance))
     for output, released in zip(outputs, found, strict=True):
         selection = released.record["selection"]
-        if (selection or asked.after) and not len(released.table):
+        rows = range(len(released.table))
+        marks = released.table[OTHER].to_pylist() if "other" in released.record[COLUMNS] else rows
+        if (selection or asked.after) and all(str(mark).lower() == "true" for mark in marks):
             which = f"{PurePath(output).name}: " * (len(outputs) > 1)
             of_query = OF_QUERIES if asked.query is not None else ""
             why = NOTHING.format(selection, of_query) if asked.after is None else NO_ROW

@@ -176,6 +176,15 @@ def test_each_table_is_that_of_a_job_alone_with_its_share(visits, tmp_path, monk
         assert records[0] == records[1]
 
 
+def test_a_table_that_has_only_other_partitions_is_said_to_have_none(files, capfd):
+    """With delta 1e-300, as below."""
+    asked = ["--partition", "store", "--also_by", "total", "--delta", "1e-300"]
+    assert aggregate.main([*files, *ASKED, *asked, *RUN]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[1].split()[0] == "(other)"
+    assert lines[-1].startswith("out.csv: no partition was selected, so nothing was released (")
+
+
 def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
     files, tmp_path, capfd
 ):
