@@ -181,7 +181,7 @@ def test_a_table_that_has_only_other_partitions_is_said_to_have_none(files, capf
     asked = ["--partition", "store", "--also_by", "total", "--delta", "1e-300"]
     assert aggregate.main([*files, *ASKED, *asked, *RUN]) == 0
     lines = capfd.readouterr().out.splitlines()
-    assert lines[1].split()[0] == "(other)"
+    assert lines[2].split()[0] == "(other)"
     assert lines[-1].startswith("out.csv: no partition was selected, so nothing was released (")
 
 
