@@ -137,6 +137,7 @@ def warn(subject: str, why: str, wanted: Sequence[str]) -> None:
         f"{subject}: {why}, so a misspelt name among {checks.listed(wanted)} is not noticed: it "
         "counts as a column in which every row is empty"
     )
+    text += "; a dot is no path into a value" * any("." in name for name in wanted)
     warnings.warn(text, UnknownColumns, stacklevel=2)
 
 

@@ -106,6 +106,9 @@ def test_dicts_alone_decide_nothing_and_are_warned_of(name: str, rows: list[Any]
     transform = TRANSFORMS[name]
     [said] = built(rows, None, transform("whom", "dya", "spnet"))
     assert "so a misspelt name among 'whom', 'dya', 'spnet' is not noticed" in said
+    assert "path" not in said
+    [said] = built(rows, None, transform("who.id", "dya", "spnet"))
+    assert said.endswith("a dot is no path into a value")
 
 
 def test_elements_that_are_no_rows_and_types_that_no_value_can_have_are_refused() -> None:
