@@ -108,6 +108,8 @@ def test_runs_over_disjoint_periods_are_charged_side_by_side(call, capfd, refuse
     assert "must be at most epsilon 1.5" in refused(aggregate, *daily, "1")
     assert aggregate.main([*daily[:-1], "--plan"]) == 0
     assert capfd.readouterr().out.endswith("REFUSED. Name the day: --ledger_period\n")
+    assert aggregate.main([*daily, "1", "--plan"]) == 0
+    assert capfd.readouterr().out.endswith("REFUSED\n")
     assert "period must be day as in earlier runs" in refused(
         aggregate, *call, "--count", "--period", "minutes"
     )

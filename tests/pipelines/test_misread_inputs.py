@@ -250,7 +250,11 @@ def test_a_missing_name_lists_the_columns_if_another_one_is_there(tmp_path, refu
 def test_a_computed_boolean_has_the_keys_true_and_false(tmp_path, refused):
     """And a few remarks and cells without digits are no fault."""
     source = tmp_path / "in.csv"
-    text = as_csv(with_column("Euros", lambda _: "n/a", 9)).replace("1277", "#DIV/0!")
+    text = (
+        as_csv(with_column("Euros", lambda _: "n/a", 9))
+        .replace("1277", "#DIV/0!")
+        .replace("1278", "true")
+    )
     source.write_text(f"{text}\n(300 rows)\n")
     query = ["--query", "SELECT Visitor, Day <> '0' AS Day, Euros FROM rows"]
     assert aggregate.main(words(source, "visits", *query, keys="true,false")) == 0

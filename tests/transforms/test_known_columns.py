@@ -96,6 +96,16 @@ def test_dicts_are_compared_with_the_columns_that_are_declared(
     assert built([ROW], None, transform(*there, columns=there)) == []
 
 
+def test_columns_of_a_select_are_those_of_its_rows() -> None:
+    there, budget = ["who", "day", "spent"], dp.Budget(1.0)
+    for asked in ("sum(spnet) AS s FROM rows WHERE day > 1", "sum(spnet) AS s FROM rows"):
+        select = dp.Select(f"SELECT {asked}", person="who", budget=budget, columns=there)
+        with pytest.raises(ValueError, match=f"'spnet' must be one of the .*columns=...*: {HAS}"):
+            built([ROW], None, select)
+    asked = "SELECT sum(spent * 2) AS s FROM rows WHERE day > 1"
+    assert built([ROW], None, dp.Select(asked, person="who", budget=budget, columns=there)) == []
+
+
 DICTS: list[list[Any]] = [[], [{"else": 1}], [{**ROW, "whom": 1}]]
 PLAIN = [("aggregate", rows) for rows in DICTS] + [(name, [ROW]) for name in TRANSFORMS]
 

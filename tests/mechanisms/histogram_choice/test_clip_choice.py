@@ -444,6 +444,11 @@ def test_who_is_seen_above_a_cliff_is_taken_to_lose_the_most_that_their_bucket_h
     row = np.array([[900, 100, 0, 0]]), np.array([0]), np.array([1.0])
     loss = lost(*row, even_spread((1, 2, 4)), noise, SINGLE_PARTITION)
     assert loss.total[0] == pytest.approx(100, abs=0.1)
+    # No more people are counted there than are expected: 100, as in the bucket below.
+    loss = lost(
+        np.array([[100, 900, 0, 0]]), *row[1:], even_spread((1, 2, 4)), noise, SINGLE_PARTITION
+    )
+    assert loss.total[0] == pytest.approx(100, abs=0.1)
 
 
 def test_the_shares_of_rows_add_up_to_all_of_them():

@@ -584,6 +584,13 @@ def test_of_people_each_is_on_one_side(values: tuple) -> None:
     assert [totals(each, rows, 1, 0, fields) for each in found] == [[one] for one in expected]
 
 
+def test_shares_know_the_bounds_that_are_given() -> None:
+    context = Context((FLAG,), partitions=1, max_rows_per_partition=10)
+    for kind in (Share, Others):
+        assert kind(FLAG, False).build(context, PURE).measure.thresholds[-1] == 10
+        assert not kind(FLAG, True).build(context, PURE).describe().reason  # a person counts as 1
+
+
 def test_a_rare_value_has_little_noise() -> None:
     """3,000 people have 20 rows each, and 1 in 100 of them one row of the kind."""
     flags = [(1,) + (0,) * 19 if person % 100 == 0 else (0,) * 20 for person in range(3000)]
