@@ -30,7 +30,7 @@ _ALIKE = 0.7
 _SAME = {
     "--dry-run": "--plan",
     "--clip": "--sum spent,clip=100",
-    "--where": '--query "SELECT * FROM rows WHERE minutes > 5"',
+    "--where": '--query "SELECT * FROM rows WHERE city IS NOT NULL"',
 }
 _WIDTH = 110
 STATEMENT = re.compile(r"\s*(select|with|from\s.*\sselect)\s", re.IGNORECASE | re.DOTALL)

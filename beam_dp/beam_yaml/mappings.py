@@ -41,6 +41,7 @@ _OF_SELECT = ("metrics", "partition", "also_by", "query", "post_process")
 _BUDGET = ("epsilon", "rho", "delta")
 _OTHER_WORDS = {
     **dict.fromkeys(_BUDGET, "Write budget: {epsilon: 1}."),
+    "delta": "Write budget: {epsilon: 1, delta: 1e-6}.",
     "public_partitions": "Write partitions: [1, 2, 3].",
     "query": "Write select: SELECT sum(spent) AS spent FROM rows WHERE minutes > 5.",
 }

@@ -258,7 +258,7 @@ class View:
 def zeros(record: Mapping[str, Any]) -> list[str]:
     """Return what to say of means beside a sum and a count; [] without any."""
     means = map(plain, record.get("parameters", {}).get("means_of_sums", ()))
-    rule = "beside a sum and a count, empty cells count as 0; own_count=True leaves them out"
+    rule = "beside a sum and a count, empty cells count as 0, unless own_count is given"
     return [f"{mean}: {rule}" for mean in means]
 
 

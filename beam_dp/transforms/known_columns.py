@@ -110,9 +110,9 @@ def check(
         TypeError, ValueError: for a column that is missing, and for elements that are no rows.
     """
     kind = rows.element_type
+    shown = getattr(kind, "__name__", str(kind))
+    rule = f"hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not {shown}"
     for no_rows, hint in _NO_ROWS.items():
-        shown = getattr(kind, "__name__", str(kind))
-        rule = f"hold rows (dicts, beam.Row, NamedTuple, dataclass or Arrow batches), not {shown}"
         if re.match(no_rows, shown):
             raise checks.ParameterTypeError(subject, "its input", rule, hint)
     known, *_ = known_of(rows)

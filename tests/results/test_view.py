@@ -226,7 +226,7 @@ def test_what_is_left_out_is_said_by_rule(period, needed):
     assert view(**facts | RECORD).left_out.endswith("cells of x, y without a plain value")
     [zeros] = view(**facts | RECORD).legend[1:]
     assert zeros.startswith(
-        "mean_x: beside a sum and a count, empty cells count as 0; own_count=True"
+        "mean_x: beside a sum and a count, empty cells count as 0, unless own_count"
     )
     owners = dp.PrivateAggregate(["a", "b"], [dp.Count()], dp.Budget(1.0))
     seen = view(**run_record.facts(owners, None) | RECORD)

@@ -102,6 +102,8 @@ def test_columns_of_a_select_are_those_of_its_rows() -> None:
         select = dp.Select(f"SELECT {asked}", person="who", budget=budget, columns=there)
         with pytest.raises(ValueError, match=f"'spnet' must be one of the .*columns=...*: {HAS}"):
             built([ROW], None, select)
+    with pytest.raises(ValueError, match=f"'spnet' must be one of the .*columns=...*: {HAS}"):
+        built([ROW], None, dp.Rows("SELECT who, spnet FROM rows", columns=there))
     asked = "SELECT sum(spent * 2) AS s FROM rows WHERE day > 1"
     assert built([ROW], None, dp.Select(asked, person="who", budget=budget, columns=there)) == []
 

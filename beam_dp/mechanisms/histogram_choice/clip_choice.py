@@ -118,6 +118,8 @@ class ClipChoice:
         known: the bucket up to which a single value can be, by public ends: people are taken to
             show there where none are shown. -1: no ends are known.
         edges: the clips at which buckets of the histogram end; empty: all are.
+        folded: whether the one side counts magnitudes of numbers of both signs: people are about as
+            far on one side as on the other, and each may lose what both lose.
     """
 
     cost: Budget
@@ -127,6 +129,7 @@ class ClipChoice:
     numbers: int = 1
     known: int = -1
     edges: tuple[int, ...] = ()
+    folded: bool = False
 
     @property
     def buckets(self) -> int:
@@ -295,7 +298,7 @@ class ClipChoice:
         for side in range(self.sides):
             spread = self._spread(noisy, tops, side) if partitions > 1 else even
             rows, top = noisy[:, side], tops[:, side]
-            found.append(lost(rows, top, values, spread, self._noise, tail, squared))
+            found.append(lost(rows, top, values, spread, self._noise, tail, squared, self.folded))
         return found
 
 

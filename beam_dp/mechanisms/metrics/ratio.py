@@ -173,7 +173,8 @@ class Share(JointNoisePart):
     def build(self, context: Context, share: Budget) -> AdditiveRelease:
         """Return the release of the number, as `RowsWithValue` and `PeopleWithValue` are.
 
-        Others are all less those of the kind, in which a person who has any counts as 1.
+        Others are all less those of the kind, in which a person who has any counts as 1. Where nobody
+        is shown to be of a kind, people with one row may be.
         """
         ones, every = (context.field(self.column, name) for name in ("sum", "count"))
         measure = Measure(
@@ -184,7 +185,7 @@ class Share(JointNoisePart):
         if self.others:
             measure = dataclasses.replace(measure, sign=-1, counted=every, centre=1)
         given, limits = Fraction(1) if self.by_person else None, Limits(sure=self.by_person)
-        return clipped_sum(context, share, measure, given=given, limits=limits)
+        return clipped_sum(context, share, measure, given=given, widest=1, limits=limits)
 
 
 class Others(Share):

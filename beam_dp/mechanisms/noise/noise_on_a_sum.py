@@ -87,7 +87,7 @@ class JointNoise:
 
     @property
     def _alone(self) -> AdditiveNoise | None:
-        """The noise where that of each number is independent; None: one draw is for all."""
+        """The noise of one number; None: one draw is for all."""
         return AdditiveNoise(self.budget) if len(self._sides) == 1 else None
 
     @property
@@ -106,7 +106,7 @@ class JointNoise:
             noise: the randomness.
         """
         if adder := self._alone:
-            return [adder.add(each, clip, noise) for each, clip in zip(totals, clips, strict=True)]
+            return [adder.add(totals[0], clips[0], noise)]
         size = len(totals[0])
         whole = self.partitions in (1, size)
         checks.require(whole, "JointNoise", "totals", "be of all partitions, which share a draw")

@@ -15,6 +15,10 @@ from beam_dp.transforms.columns import ids
 
 WHOLE, DATE, TRUTH, TEXT = "whole numbers", "dates like 2026-11-22", "true or false", "other text"
 TRUTHS = ("true", "false")
+NO_NUMBERS = (
+    "hold numbers, not true and false: a share of rows is a ratio, in SQL avg (CAST (x AS BOOLEAN))"
+)
+"""The rule for a column of numbers that has these."""
 _FORMS = {
     WHOLE: "^(0|-?[1-9][0-9]{0,37})$",
     DATE: "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",

@@ -339,8 +339,7 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
     held = pc.utf8_lower(texts.filter(pc.not_equal(texts, "")))
     truths = pc.is_in(held, pa.array(written_forms.TRUTHS))
     is_number = not len(held) or not pc.all(truths).as_py()
-    rule = "hold numbers, not true and false: a share of rows is a Ratio"
-    checks.require(is_number, "ReadRows", name, rule)
+    checks.require(is_number, "ReadRows", name, written_forms.NO_NUMBERS)
     dialect = dialect_hint(texts, given)
     if dialect is None:
         return

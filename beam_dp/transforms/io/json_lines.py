@@ -109,9 +109,9 @@ def _check_values(path: str, column: str, values: Sequence[object], wanted: Want
         f"hold plain values, and {which} has lists or objects there in {open_files.START}",
         "Take a part of them, as jq -c '.person = .person.id' old.jsonl > new.jsonl does.",
     )
-    is_truth = column in wanted.numbers and bool in map(type, values)
-    rule = "hold numbers, not true and false: a share of rows is a Ratio"
-    checks.require(not is_truth, "ReadRows", name, rule)
+    kinds = {*map(type, values)} - {type(None)}
+    is_truth = column in wanted.numbers and kinds == {bool}
+    checks.require(not is_truth, "ReadRows", name, written_forms.NO_NUMBERS)
     quoted = (type(value) is str and re.search(r"\d", value) for value in values)
     checks.require(
         column not in wanted.numbers or not any(quoted),

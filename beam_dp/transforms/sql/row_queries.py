@@ -250,8 +250,10 @@ def _columns(tree: Any, public: Sequence[PublicTable] = ()) -> Iterator[str]:
         if kind == "COLUMN_REF":
             names = part["column_names"]
             rule = f"not read {names[-1]}: it changes by itself"
-            today = re.fullmatch("current_(date|time.*)", names[-1].lower())
-            require(today is None, rule, _TODAY)
+            today = len(names) == 1 and re.fullmatch(
+                "current_(date|time|timestamp)", names[-1].lower()
+            )
+            require(not today, rule, _TODAY)
             if not any(table.has(names) for table in public):
                 yield names[len(names) > 1 and names[0].lower() == TABLE]
         elif kind == "OPERATOR":

@@ -271,7 +271,7 @@ class _Reader:
         asked = json.dumps([word, tree, options])
         if asked in self._metrics:
             return self._metrics[asked][0]
-        rule = "have a column for each aggregate of an expression, of HAVING and of ORDER BY"
+        rule = "name each aggregate of an expression, and have a column for those of HAVING and ORDER BY"
         hint = f"Write SELECT {self._sql(call)} AS a, and a in the expression"
         _require(bool(alias or plain) or tree is None, rule, hint)
         column = None

@@ -1,6 +1,7 @@
 """The tree of one SELECT, as DuckDB's parser gives it: read, checked, changed, and written as SQL."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -48,7 +49,7 @@ def tree_of(subject: str, name: str, text: object, hint: str) -> dict[str, Any]:
     before = text.encode()[: int(parsed.get("position") or 0)].decode(errors="ignore").split()
     rule = f"be one SELECT that can be read: {parsed.get('error_message', '')}"
     rule += f", behind {' '.join(before[-3:])}" * bool(before)
-    is_cast = "safe_cast" in text.lower()
+    is_cast = re.search(r"\bsafe_cast\s*\(", text, re.IGNORECASE) is not None
     form = "Write TRY_CAST(x AS BIGINT)" if is_cast else f"{hint} {_QUOTED}"
     checks.require(not parsed["error"], subject, name, rule, form)
     statements = parsed["statements"]

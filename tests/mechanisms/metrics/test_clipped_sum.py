@@ -367,7 +367,7 @@ def test_nobody_shown_is_no_distance_but_from_a_centre_that_was_chosen():
     for centre, signed in itertools.product((0, 3), (True, False)):
         release = made(signed)
         measure = dataclasses.replace(release.measure, centre=centre, totals=None if signed else 0)
-        choice = dataclasses.replace(release.clip.choice, sides=1)  # folded
+        choice = dataclasses.replace(release.clip.choice, sides=1, folded=True)
         release = with_measure(release, measure, choice)
         nobody = np.zeros((1, 1, len(GRID) + 1), np.int64)
         rows = [Row((1, 0), (0, 0), (3,))]
@@ -589,6 +589,22 @@ def test_shares_know_the_bounds_that_are_given() -> None:
     for kind in (Share, Others):
         assert kind(FLAG, False).build(context, PURE).measure.thresholds[-1] == 10
         assert not kind(FLAG, True).build(context, PURE).describe().reason  # a person counts as 1
+        bounded = Context((FLAG,), partitions=9, bound=3)
+        assert kind(FLAG, True).build(bounded, PURE).measure.thresholds == (3,)  # none is chosen
+
+
+@pytest.mark.parametrize("kind", [Share, Others])
+def test_where_nobody_is_shown_of_a_kind_few_may_be(kind) -> None:
+    """A share of a value that nobody has is near 0, with an end: not between 0 and 1."""
+    context = Context((FLAG,), partitions=1)
+    release, fields = kind(FLAG, False).build(context, PURE), tuple(context.fields)
+    other = (0,) if kind is Share else (1,)
+    rows = [Row((at, 0), (0, 0), other) for at in range(3000)]
+    choice = release.clip.choose(view_of(rows, [release.measure], 1, True, fields), ZeroNoise())
+    rows.append(Row((9999, 0), (0, 0), (1 - other[0],)))
+    view = view_of(rows, release.measures, 1, fields=fields).at(0, choice)
+    found = release.draw(view, ZeroNoise())
+    assert found.values.tolist() == [1] and found.high[0] < 100
 
 
 def test_a_rare_value_has_little_noise() -> None:

@@ -358,7 +358,7 @@ class AdditiveRelease(Release):
         at = np.array([clipped.index])
         squared = self.measure.totals is not None
         # Distances have both signs: of many partitions, the few beyond the top are in some of each.
-        shared_by = math.inf if several and self.clip.folded else clipped.partitions
+        shared_by = math.inf if several and self.clip.choice.folded else clipped.partitions
         losses = self._choice.losses(clipped.choice, at, shared_by, squared)
         sides = [
             (
@@ -370,7 +370,7 @@ class AdditiveRelease(Release):
         ]
         below = sides[-1] if self.signed else (0.0, 0.0, 0.0)
         made = bound, clip, scale, below, sides[0]
-        loss = ClippingLoss(*made, norm=self.measure.norm, folded=self.clip.folded)
+        loss = ClippingLoss(*made, norm=self.measure.norm, folded=self.clip.choice.folded)
         if not several or not self.measure.norm:
             return loss
         shown, kept, squares = (
@@ -550,6 +550,7 @@ def clipped_sum(
             anchored,
             known=min(known, len(octaves) - 1),
             edges=octaves,
+            folded=folded,
         )
         clip = SharedClip(measure, unit / fine, choice)
     return AdditiveRelease(

@@ -26,9 +26,7 @@ class SharedClip:
     Attributes:
         measure: what a person adds.
         unit: what one unit of the measure is worth.
-        choice: how the clip is chosen, and what that costs. Of numbers of both signs it may have
-            one side, a histogram of magnitudes: people are about as far on one side as on the
-            other, and each may lose what both lose.
+        choice: how the clip is chosen, and what that costs.
     """
 
     measure: Measure
@@ -41,11 +39,6 @@ class SharedClip:
         return (Spending(self.choice.cost, "clip", once=True),)
 
     @property
-    def folded(self) -> bool:
-        """Whether one histogram of magnitudes serves both signs."""
-        return not self.measure.sign and self.choice.sides == 1
-
-    @property
     def shift(self) -> int:
         """How many people above the clip may go unseen, typically."""
         return math.ceil(self.choice.unseen)
@@ -55,7 +48,9 @@ class SharedClip:
         sides = 1 + (not self.measure.sign)
         people, _ = view.histogram(0, sides * self.choice.buckets)
         counts = people.reshape(1, sides, self.choice.buckets)
-        return self.choice.draw(counts.sum(axis=1, keepdims=True) if self.folded else counts, noise)
+        return self.choice.draw(
+            counts.sum(axis=1, keepdims=True) if self.choice.folded else counts, noise
+        )
 
     def largest(self, noisy: np.ndarray) -> int | None:
         """Return, in units, up to where a histogram shows people; None: nowhere."""
