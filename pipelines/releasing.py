@@ -38,7 +38,7 @@ NO_ROW = "no row is left: no partition was selected, or HAVING or LIMIT leaves n
 """The same of a job with SQL on its released table."""
 OF_QUERIES = (
     ". In a query what CAST cannot read is null, as a date like 24.11.2026, and a row without a key "
-    "is dropped: beam-dp check says how many (not private)"
+    "is dropped"
 )
 CHECK = "to see what would be dropped of your own files, and why: beam-dp check (not private)\n"
 TEMPLATE = "--ledger cannot count the runs of a template: leave --template_location out"
@@ -140,9 +140,11 @@ def run(line: command_line.Parser, words: Sequence[str] | None) -> int:
     sys.stdout.write(balance_line(balance))
     for output, released in zip(outputs, found, strict=True):
         selection = released.record["selection"]
-        rows = range(len(released.table))
-        marks = released.table[OTHER].to_pylist() if "other" in released.record[COLUMNS] else rows
-        if (selection or asked.after) and all(str(mark).lower() == "true" for mark in marks):
+        selected = len(released.table)
+        if "other" in released.record[COLUMNS]:
+            marks = released.table[OTHER].to_pylist()
+            selected -= sum(str(mark).lower() == "true" for mark in marks)
+        if (selection or asked.after) and not selected:
             which = f"{PurePath(output).name}: " * (len(outputs) > 1)
             of_query = OF_QUERIES if asked.query is not None else ""
             why = NOTHING.format(selection, of_query) if asked.after is None else NO_ROW
