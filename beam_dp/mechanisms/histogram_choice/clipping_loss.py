@@ -5,6 +5,7 @@ beyond the highest bucket that shows people goes on falling as the released coun
 people with enormous numbers can be beyond it, and are protected for exactly that reason.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -245,11 +246,10 @@ def lost(
     buckets t + d, and r = min((n_0 + q) / max(n_0, n_-1 - q), (n_1 + q) / (n_0 - q)), kept within
     `_FALL`, there are at most u_1 = min(n_1, n_0) + q people, u_2 = min(n_2 + q, u_1 r b),
     u_3 = min(n_3 + q, u_2 r b^2), and then u_d = u_(d-1) r b^(d-1), down to `_NOBODY`: people to be
-    expected. How many more there may be is `Losses.beside`. Of them, those n_d who are seen there are
-    taken to have the most that their bucket holds, but for distances: where people end at 1, others
-    have just 2, and lose 1 each, not the 0.45 of numbers between 1 and 2. Where noise alone is seldom as large
-    as n_d (`_WEAK`), u_d is n_d at least: evidence too weak for a clip, strong enough for an
-    interval.
+    expected. How many more there may be is `Losses.beside`. Where noise alone is seldom as large as
+    n_d (`_WEAK`), u_d is n_d at least: evidence too weak for a clip, strong enough for an interval.
+    The n_d people who are seen there have the most that their bucket holds, but for distances:
+    where people end at 1, others have just 2, and lose 1 each, not the 0.45 of numbers from 1 to 2.
 
     Where nobody is shown on this side, nobody is taken to lose anything.
 
@@ -274,8 +274,7 @@ def lost(
     for distance, unseen in enumerate(_unseen(noisy, tops, tail, noise, squared), 1):
         bucket = np.minimum(tops + distance, each.shape[1] - 1)
         loses = np.where(tops >= 0, each[rows, bucket], 0.0)
-        seen = np.where(tops >= 0, np.clip(_counts(noisy, tops + distance), 0.0, unseen), 0.0)
-        seen *= not folded
+        seen = np.clip(_counts(noisy, tops, distance), 0.0, unseen) * (not folded)
         total += unseen * loses + seen * np.maximum(
             spread.uppers[bucket] - 0.5 - clips - loses, 0.0
         )
@@ -288,11 +287,7 @@ def _unseen(
     noisy: np.ndarray, tops: np.ndarray, tail: Tail, noise: HistogramNoise, squared: bool
 ) -> list[np.ndarray]:
     """Return how many people there may be in the buckets above the top: u_1, u_2, ..."""
-    q = tail.deviations * noise.scale
-
-    def count(distance: int) -> np.ndarray:
-        return np.where(tops >= 0, _counts(noisy, tops + distance), 0.0)
-
+    q, count = tail.deviations * noise.scale, functools.partial(_counts, noisy, tops)
     last = count(0)
     back = (last + q) / np.maximum(np.maximum(last, count(-1) - q), 1e-9)
     forth = (np.maximum(count(1), 0.0) + q) / np.maximum(last - q, 1.0)
@@ -314,11 +309,12 @@ def _unseen(
     return people
 
 
-def _counts(noisy: np.ndarray, buckets: np.ndarray) -> np.ndarray:
-    """Return what was counted in one bucket per row; 0 where there is none."""
-    there = (buckets >= 0) & (buckets < noisy.shape[1])
-    index = np.clip(buckets, 0, noisy.shape[1] - 1)
-    return np.where(there, noisy[np.arange(len(noisy)), index], 0).astype(float)
+def _counts(noisy: np.ndarray, tops: np.ndarray, distance: int) -> np.ndarray:
+    """Return what was counted so far above the top of each row; 0 where there is no such bucket."""
+    index = tops + distance
+    there = (tops >= 0) & (index >= 0) & (index < noisy.shape[1])
+    held = noisy[np.arange(len(noisy)), np.clip(index, 0, noisy.shape[1] - 1)]
+    return np.where(there, held, 0).astype(float)
 
 
 @dataclass(frozen=True)
