@@ -1,21 +1,22 @@
 """Rows in, one summary per partition out: collect, shuffle, bound, summarise, shuffle.
 
     rows
-      CollectColumns     per bundle: columns, merged per person and partition, those certain to be
-      dropped left out GroupByShard       bytes, by keyed hash of the person: all lines of a person
-      meet here SettleBounds       the final bounds; one line per person and partition becomes a
-      summary GroupByBucket      bytes, by partition
-                                                    # (bucket, summaries)
+      CollectColumns    per bundle: one line per person and partition, without certain drops
+      GroupByShard      bytes, by keyed hash of the person: all lines of a person meet here
+      SettleBounds      the final bounds; the lines of people become summaries of partitions
+      GroupByBucket     bytes, by partition
+    (bucket, summaries)
 
-Where something is chosen first, by what whole people have, these steps stand between GroupByShard
-and SettleBounds: centres, private partitions, or a bound on partitions.
+Where something is chosen first, by what whole people have (centres, private partitions, or a bound
+on partitions), these steps stand between GroupByShard and SettleBounds:
 
-      ReduceShards       whole people, reduced; their votes, and their weights in partitions
-        ChooseParameters      of the votes: the centres, and the bound that one noisy histogram
-        shows SelectFirst      of the weights, by bucket, for the chosen cap: which partitions are
-        released Store...         what was drawn is never drawn again
-      SettleBounds       the lines of the selected partitions; the choices are side inputs, and so
-        are the lines of people who have too many for one element
+      ReduceShards          whole people; their votes, and their weights in partitions
+        ChooseParameters    of the votes: the centres, and the bound of one noisy histogram
+        Select              of the weights, by bucket, for that bound: the partitions to release
+        Store...            what was drawn is never drawn again
+
+SettleBounds then takes the lines of the selected partitions. Its side inputs are the choices, and
+the lines of people who have too many for one element.
 
 Only the choices (`Adaptive`, `Selected`) are released of that. As always, the keyed hash of the run
 decides which pairs of a person stay: those that a given bound of the same size would keep.
@@ -121,8 +122,7 @@ class First:
 
     @property
     def sides(self) -> list[Any]:
-        """The side inputs that say what was chosen: `(Adaptive or None, list of Selected or
-        None)`."""
+        """The side inputs that say what was chosen: an `Adaptive` and a list of `Selected`, or None."""
         return [self.side, None if self.selected is None else beam.pvalue.AsList(self.selected)]
 
     @property
