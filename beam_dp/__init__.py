@@ -6,8 +6,8 @@ For every set S of outputs of a transform with `Budget(epsilon, delta)`
     P[output(x) in S] <= e^epsilon P[output(x') in S] + delta,
 
 over everything that the transform returns together: values, intervals, and which partitions
-appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most rho alpha. With `period="day"`
-x and x' differ in one person's rows of one day.
+appear. With `Budget.zcdp(rho)` the Renyi divergences of order alpha are at most rho alpha. With
+`period="day"` x and x' differ in one person's rows of one day.
 
 *What it does not protect.* The input, temporary files, and what a runner shows of a running job
 (element counts, memory, time, worker logs of the runner itself): restrict who may see these.

@@ -1,12 +1,15 @@
 """A release as a mapping: what `--config release.yaml` holds, and what the flags make.
 
-Its parts are those of `beam_yaml.mappings`, and these: input, output, overwrite and report say
-which files; title and number_style how the page is written; quotes, decimal,
-thousands and encoding how the cells of CSV are written; query and
-numbers which rows they become; top_partitions: {by: people_count, k: 10} which rows come out;
-also_by: [store, total] which further tables, totals: apart whether they agree; post_process: SQL on
-each released table; ledger: {path: FILE, limit: {epsilon: 3}} who pays. select: one SELECT, which
-says metrics, partition and others of these.
+Its parts are those of `beam_yaml.mappings`, and these:
+
+* input, output, overwrite, report: which files; title, number_style: how the page is written;
+* quotes, decimal, thousands, encoding: how the cells of CSV are written;
+* query, numbers: which rows they become;
+* top_partitions: {by: people_count, k: 10}: which rows come out;
+* also_by: [store, total]: which further tables; totals: apart: that they need not agree;
+* post_process: SQL on each released table;
+* ledger: {path: FILE, limit: {epsilon: 3}}: who pays;
+* select: one SELECT, which says metrics, partition and others of these.
 """
 
 import dataclasses

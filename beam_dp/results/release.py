@@ -92,9 +92,9 @@ class Released:
     def total(self, rows: Iterable[int] | None = None) -> dict[str, tuple[float | None, ...]]:
         """Return, of what adds up, the sum over some rows, and the ends of its interval.
 
-        In 95 of 100 releases the true sum is between the ends; None: nothing is known. The noises of rows are independent,
-        so the interval is far narrower than the sum of theirs; what clipping may err adds up. It
-        holds less often for rows that are chosen by their numbers.
+        In 95 of 100 releases the true sum is between the ends; None: nothing is known. The noises
+        of rows are independent, so the interval is far narrower than the sum of theirs; what
+        clipping may err adds up. It holds less often for rows that are chosen by their numbers.
 
         Args:
             rows: their places in the table, from 0; None: all but (other).
@@ -190,7 +190,7 @@ def release(
         data: a path or glob of .parquet, .csv or .jsonl files; or a pyarrow Table, a DataFrame of
             pandas or Polars, or any other table with Arrow's PyCapsule interface. Only the columns
             that are needed are read.
-        person, metrics, budget, partition, bounds, partitions, keep, nonnegative, period,
+        person, metrics, budget, partition, bounds, partitions, suppress, nonnegative, period,
             ledger_period: as in `PrivateAggregate`.
         ledger: is charged before the run: a run that would pass its limit is refused.
         query: SQL that makes the rows of those of `data`, each of one row alone: see `Rows`.

@@ -183,8 +183,8 @@ class Ledger:
         with another one is refused; so is a person in other columns than in the charges before,
         for those would be other people (lines that name no column bind nobody), and a run that
         protects one period of a person where they protect all, or periods of another column;
-        symbolic links are followed; a file that somebody replaces by an older copy, or of which there are hard links,
-        forgets what was charged since.
+        symbolic links are followed; a file that somebody replaces by an older copy, or of which
+        there are hard links, forgets what was charged since.
 
     Args:
         path: the file; it is made with the first charge. `s3://bucket/name` and `gs://bucket/name`

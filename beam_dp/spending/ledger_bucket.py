@@ -71,7 +71,7 @@ class GoogleObject:
     def __init__(self, bucket: str, name: str) -> None:
         from google.cloud import storage
 
-        self._blob = storage.Client().bucket(bucket).blob(name)
+        self._bucket, self._name = storage.Client().bucket(bucket), name
 
     def read(self) -> tuple[bytes | None, int]:
         """Return the content and its version; None where there is no object."""
@@ -79,24 +79,25 @@ class GoogleObject:
 
         start = time.monotonic()
         while True:
+            found = self._bucket.get_blob(self._name)  # a known blob asks for its own generation
+            if found is None:
+                self._bucket.reload()  # or there is no bucket
+                return None, 0
+            version = found.generation
             try:
-                self._blob.reload()
-                version = self._blob.generation
-                return self._blob.download_as_bytes(if_generation_match=version), version
-            except PreconditionFailed:  # another job has written since
+                return found.download_as_bytes(if_generation_match=version), version
+            except (NotFound, PreconditionFailed):  # another job has written since
                 if time.monotonic() - start > PATIENCE:
                     raise
                 time.sleep(PAUSE)
-            except NotFound:
-                self._blob.bucket.reload()  # or there is no bucket
-                return None, 0
 
     def write(self, content: bytes, version: int) -> bool:
         """Write the content if the object has that version still; return whether it was written."""
         from google.api_core.exceptions import PreconditionFailed
 
         try:
-            self._blob.upload_from_string(content, if_generation_match=version)
+            blob = self._bucket.blob(self._name)
+            blob.upload_from_string(content, if_generation_match=version)
         except PreconditionFailed:
             return False
         return True
@@ -148,7 +149,8 @@ def changed(path: str, change: Callable[[str | None], tuple[str, Made]]) -> Made
             return made
         time.sleep(PAUSE)
     rule = f"be changed by fewer jobs at once: it took more than {PATIENCE:.0f} s"
-    raise checks.ParameterError("Ledger", f"path {path!r}", rule, "Nothing is charged. Run again")
+    hint = "Read the ledger, and run again if this run is not charged" if written else ""
+    raise checks.ParameterError("Ledger", f"path {path!r}", rule, hint)
 
 
 def _object(path: str) -> Any:

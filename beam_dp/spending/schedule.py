@@ -1,7 +1,7 @@
 """What each of n equal runs may spend, so that together they stay within an epsilon and a delta.
 
 * **pure**: epsilons add up. Costs may depend on what earlier runs released.
-* **zCDP**: rhos add up, of which an (epsilon, 0) counts epsilon^2 / 2 (see `account` and `zcdp`).
+* **zCDP**: rhos add up, of which an (epsilon, 0) counts epsilon^2 / 2 (see `accounting.budget`).
   So may these.
 * **PLD**: the exact distribution of the privacy loss of n runs that are epsilon-DP, and no better.
   The worst of these is randomized response, with a loss of epsilon or -epsilon at odds of

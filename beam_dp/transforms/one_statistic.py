@@ -155,7 +155,7 @@ class PreprocessSensitivity(OneStatistic):
     Args:
         statistic: `Mean(column)`, `Median(column)`, `Max(column)`, `Min(column)`,
             `Variance(column)`, `StandardDeviation(column)` (of these only column, name, unit and
-            sample are taken, other options are refused), `TrimmedMean(column)`,
+            weight are taken, other options are refused), `TrimmedMean(column)`,
             `Preprocessed(column, of)` or `BlackBox(column, function)`.
         person: the column that identifies a person.
         budget: what all partitions together may cost.
@@ -227,7 +227,8 @@ class PrivateRatio(OneStatistic):
         person: the column that identifies a person.
         budget: what all partitions together may cost.
         partition: the columns whose values name a partition; empty: one partition for all.
-        bounds: how much one person may contribute; `per="row"` needs rows_per_partition.
+        bounds: how much one person may contribute; of the methods but
+            "clip", `per="row"` needs rows_per_partition.
         partitions: public ones, or how to select private ones.
         equals: the value that counts, or a function of a value that says whether it does.
         per: "row" or "person".

@@ -76,7 +76,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
 
     A row counts in all tables if it has a public key of each table that has some, else in none.
     Where partitions are selected privately, the finer table has one more row per row of the coarser
-    one: its keys are empty from there on and its column `is_other` is true, for all that is not listed.
+    one: its keys are empty from there on and its column `is_other` is true, for all that is not
+    listed.
 
     Returns a tuple of collections: that of `first`, and one per entry of `also_by`, as of
     `PrivateAggregate`.
@@ -147,7 +148,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             chosen = PublicPartitions(tuple(key[part] for part in parts) for key in chosen.keys)
         else:
             rule = f"be above 0 to select the partitions by {checks.listed(columns)} privately"
-            checks.require(bool(share.delta), "also_by", "delta", rule)
+            hint = "Write Budget(epsilon=1.0, delta=1e-6)."
+            checks.require(bool(share.delta), "also_by", "delta", rule, hint)
             chosen = chosen if isinstance(chosen, PrivatePartitions) else PrivatePartitions()
         batches = self.first.batches and isinstance(chosen, PublicPartitions)
         return dataclasses.replace(

@@ -1,8 +1,10 @@
 """Rehearsals: draw the same release many times, by the steps of its pipeline but without Beam.
 
-Rows are collected, bounded and summarised once, then only the draws are made anew, of all partitions
-in one bucket. So who is cut by the bounds is the same in all draws. NOTHING OF THIS IS PRIVATE: the true numbers stand beside what
-would be released, and many draws of one budget cost many budgets. It is for public or old rows.
+Rows are collected, bounded and summarised once. Only the draws are made anew, of all partitions in
+one bucket: who is cut by the bounds is the same in all draws.
+
+NOTHING OF THIS IS PRIVATE: the true numbers stand beside what would be released, and many draws of
+one budget cost many budgets. It is for public or old rows.
 """
 
 import collections

@@ -48,7 +48,7 @@ class RowsOfPeople(beam.PTransform[beam.PCollection[Any], beam.PCollection[Any]]
 
     def _check_period(self, name: str) -> None:
         hint = 'Write period="day".'
-        rule = "be given with a ledger_period"
+        rule = "be given where ledger_period is"
         checks.require(self.period is not None, name, "period", rule, hint)
         self.period = checks.column(name, "period", self.period)
         rule = f"be another column than the person, not {self.period!r}"

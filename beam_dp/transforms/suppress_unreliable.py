@@ -67,11 +67,11 @@ def doubtful(
     one_sided: npt.ArrayLike = False,
     beyond: float = math.inf,
 ) -> np.ndarray:
-    """Return which numbers with an interval may be of little use: the one rule for all outputs.
+    """Return which numbers with an interval may be of little use, by one rule for all outputs.
 
     These are missing ones; those whose interval is as wide as they are far from 0, or open (shares:
-    as wide as 0.25, which is all shares from low to middling); and those whose ends are `beyond`
-    their share. A number with a rank error is doubtful where that is not finite: `quantiles.stated`
+    as wide as 0.25, which is all shares from low to middling); and those with an end further away
+    than `beyond` times the number. A number with a rank error is doubtful where that is not finite: `quantiles.stated`
     makes it so above a tenth of the people.
 
     Args:

@@ -162,6 +162,8 @@ def test_what_is_no_statement_is_refused(statement: object) -> None:
         "SELECT * FROM duckdb_settings()",
         "WITH released AS (SELECT 1 AS count) SELECT * FROM released",
         "SELECT *",
+        "SELECT *, count FROM released",
+        "SELECT *, count + 1 AS count_low FROM released",
     ],
 )
 def test_what_is_no_function_of_the_released_table_is_refused(query: str) -> None:

@@ -85,7 +85,8 @@ def test_the_balance_is_that_of_the_charge(call, tmp_path, capfd, monkeypatch):
         (["--ledger", "l", *TOTAL, "--template_location", "t"], "the runs of a template"),
     ],
 )
-def test_wrong_calls_are_told_in_one_line(words, said, call, refused):
+def test_wrong_calls_are_told_in_one_line(words, said, call, refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     assert said in refused(aggregate, *call[: call.index("--ledger")], "--count", *words)
     assert not Path("l").exists()
 
@@ -113,7 +114,7 @@ def test_runs_over_disjoint_periods_are_charged_side_by_side(call, capfd, refuse
     assert "period must be day as in earlier runs" in refused(
         aggregate, *call, "--count", "--period", "minutes"
     )
-    assert "period must be given with" in refused(
+    assert "period must be given where" in refused(
         aggregate, *call, "--count", "--ledger_period", "1"
     )
 

@@ -112,7 +112,7 @@ WRONG = {
     "SELECT count(*) FROM rows WHERE date_trunc(t, DAY) > b": "Write date_trunc('day', t)",
     "SELECT count(*) FROM rows WHERE format_date('%Y', t) > b": "Write strftime(t, '%Y-%m')",
     "SELECT count(*) FROM rows WHERE t > current_date - 7": "itself. Write DATE '2026-11-22'",
-    "SELECT count_if(c) / count(*) AS r FROM rows": "SELECT count_if(c) AS a, and a in the express",
+    "SELECT count_if(c) / count(*) AS r FROM rows": "SELECT count_if(c) AS a, and a in express",
     "SELECT sum(Amount (EUR)) AS x FROM rows": 'If it is a column, quote it: "Amount (EUR)"',
     "SELECT a, b, c, count(*) FROM rows GROUP BY CUBE (a, b, c)": "(CUBE) cannot agree: leave some out, or write --totals 'apart'",
     "SELECT count(*) FROM visits.csv": "must name its file in quotes. Write FROM 'visits.csv'",

@@ -107,7 +107,7 @@ def test_columns_keep_names_that_no_row_could_have(partitions):
         ({"metrics": [dp.Sum("who")]}, "column 'who' must hold numbers, not string"),
         ({"budget": 1.0}, "budget must be a Budget, not 1.0. Write budget=dp.Budget(epsilon=1.0)"),
         ({"partitions": [1, 2]}, "must be PublicPartitions or PrivatePartitions, not [1, 2]. Write"),
-        ({"partitions": None}, "PrivatePartitions: delta must be above 0"),
+        ({"partitions": None}, "Budget: delta must be above 0"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )  # fmt: skip

@@ -31,12 +31,16 @@ class Google(BaseHTTPRequestHandler):
     objects: ClassVar[dict[str, tuple[bytes, int]]] = {}
     generations = itertools.count(1)
     lock = threading.Lock()
+    losing: ClassVar[list[bool]] = []
+    """Whether the answer to the next write is lost."""
 
     def log_message(self, *_: Any) -> None:
         """Say nothing."""
 
-    def answer(self, status: int, body: bytes) -> None:
+    def answer(self, status: int, body: bytes, generation: int = 0) -> None:
         self.send_response(status)
+        if generation:
+            self.send_header("X-Goog-Generation", str(generation))
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -48,9 +52,11 @@ class Google(BaseHTTPRequestHandler):
         if bucket != "shop" or (name and name not in self.objects):
             return self.answer(404, b"{}")
         content, generation = self.objects.get(name, (b"", 0))
+        if given.get("generation", [str(generation)]) != [str(generation)]:
+            return self.answer(404, b"{}")  # of an object without versions the old ones are gone
         if given.get("alt") == ["media"]:
             same = given["ifGenerationMatch"] == [str(generation)]
-            return self.answer(200, content) if same else self.answer(412, b"{}")
+            return self.answer(200, content, generation) if same else self.answer(412, b"{}")
         return self.answer(200, json.dumps({"name": name, "generation": str(generation)}).encode())
 
     def do_POST(self) -> None:
@@ -68,6 +74,9 @@ class Google(BaseHTTPRequestHandler):
             if given["ifGenerationMatch"] != [str(self.objects.get(name, (b"", 0))[1])]:
                 return self.answer(412, b"{}")
             self.objects[name] = content, next(self.generations)
+        if self.losing:
+            self.losing.pop()
+            return self.answer(503, b"{}")
         return self.answer(200, said)
 
 
@@ -127,16 +136,40 @@ def test_who_read_an_older_content_writes_nothing(kind):
 def test_what_is_written_while_it_is_read_is_read_again(monkeypatch):
     one, other = GoogleObject("shop", "l.jsonl"), GoogleObject("shop", "l.jsonl")
     assert one.write(b"first", 0)
-    reload, left = one._blob.reload, [b"second", b"third"]
+    found, left = one._bucket.get_blob, [b"second", b"third"]
 
-    def behind_others() -> None:
-        reload()
+    def behind_others(name: str) -> Any:
+        blob = found(name)
         if left:
             assert other.write(left.pop(0), other.read()[1])
+        return blob
 
-    monkeypatch.setattr(one._blob, "reload", behind_others)
+    monkeypatch.setattr(one._bucket, "get_blob", behind_others)
     content, version = one.read()
     assert content == b"third" and other.read() == (content, version)
+
+
+def test_a_charge_whose_answer_is_lost_counts_once():
+    """Of a new object and of an old one: the client asks again, and is refused what it wrote."""
+    for number in (1, 2):
+        Google.losing.append(True)
+        made = dp.Ledger("gs://shop/l.jsonl", dp.Budget(3)).charge(dp.Budget(1), f"run {number}")
+        assert made.amount == number and not Google.losing
+
+
+def test_a_job_behind_another_waits_and_is_charged(monkeypatch):
+    """The other one writes between the read and the write of this one."""
+    dp.Ledger("gs://shop/l.jsonl", dp.Budget(3)).charge(dp.Budget(1), "first")
+    write, others = GoogleObject.write, [1]
+
+    def behind_another(stored: GoogleObject, content: bytes, version: int) -> bool:
+        if others:
+            others.pop()
+            dp.Ledger("gs://shop/l.jsonl").charge(dp.Budget(1), "other")
+        return write(stored, content, version)
+
+    monkeypatch.setattr(GoogleObject, "write", behind_another)
+    assert dp.Ledger("gs://shop/l.jsonl").charge(dp.Budget(1), "mine").amount == 3
 
 
 class Held:

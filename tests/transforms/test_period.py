@@ -76,7 +76,7 @@ def test_batches_agree_with_rows(kind: pa.DataType) -> None:
     [
         ({"period": "person"}, "period must be another column than the person"),
         ({"partition": ["day", "person"]}, "partition must not be the person: each would have one"),
-        ({"ledger_period": "2026-11-22"}, "period must be given with a ledger_period"),
+        ({"ledger_period": "2026-11-22"}, "period must be given where ledger_period is"),
         ({"period": "day", "ledger_period": "1..2"}, "ledger_period must be a period, or FROM..TO"),
         (
             {"period": "day", "person": ["a", "b"]},

@@ -45,7 +45,7 @@ class DecimalGrid(ListedGrid):
     that is near 0 weighs less than a usual decade, which matters for data on both sides of 0.
     Weights are integers, and sum up exactly.
 
-    *Bounds.* Where they are known, the values are those between them, with the bounds. A person who
+    *Bounds.* Where they are known, the values are those between them, with the bounds. A user who
     knows bounds may mean magnitudes (0 to 10^6) or a narrow band (1,000,000 to 1,000,100): where
     both are known, from 1,000 to 10,000 even steps of a power of ten are added, and half of all
     weight is that of the logarithm, half that of the distance. Where one is known, all weight is

@@ -322,8 +322,8 @@ class ClippingLoss:
     """What is known of the people above a clip that partitions share, in the user's scale.
 
     *The loss is given back.* `lost` is shared out over the partitions in proportion to their
-    numbers y: to those above 0 where a person adds from 0 on, to all where numbers have both signs.
-    With S the sum of all y, or of their sizes where they have both signs, and K = max(kept, S),
+    numbers y: to all where people below 0 lose something too, else to those above 0.
+    With S the sum of all y, or of their sizes where it is given back to all, and K = max(kept, S),
     each is multiplied by 1 + min(1, S / sum of those above 0) lost / K, so that what noise alone
     adds to those above 0 gets nothing. It is a function of what was released, and assumes that
     people above the clip are spread as those below.

@@ -77,9 +77,9 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
 
     The interval is about the rows that bounds leave. It joins, by squares, how far the interval of
     each part moves the quotient. Where that of the count reaches 0, there are too few rows: the
-    mean is NaN. It is NaN too where too few people show how far values are from 0. Where too few
-    show how far they are from a chosen centre other than 0, it is that centre, with an open
-    interval. The mean is from `low` to `high`. Totals of people may be beyond: over people only a
+    mean is NaN. It is NaN too where no centre was found and too few people show how far values are
+    from 0. Where too few show how far they are from a chosen centre, it is that centre, with an
+    open interval. The mean is from `low` to `high`. Totals of people may be beyond: over people only a
     `low` of 0 or more, and a `high` of 0 or less, are ends of the mean.
 
     Attributes:

@@ -134,12 +134,14 @@ class Preprocessing(OfPersonValues):
     def exact_sensitivity(self) -> Fraction | None:
         """Delta in the user's scale; None: found privately."""
         given = self.sensitivity
-        return None if given == "auto" else checks.decimal("Delta", "sensitivity", given)
+        return (
+            None if given == "auto" else checks.decimal(type(self).__name__, "sensitivity", given)
+        )
 
     @property
     def exact_empty(self) -> Fraction:
         """The statistic of nobody, in the user's scale."""
-        return checks.decimal("Delta", "empty", self.empty)
+        return checks.decimal(type(self).__name__, "empty", self.empty)
 
     @property
     def statistic(self) -> str:

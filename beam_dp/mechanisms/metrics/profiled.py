@@ -232,7 +232,8 @@ class ThresholdRelease(Release):
 class TwoPhase(ThresholdRelease, OfProfile):
     """A floor, then a threshold, then noise.
 
-    1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most K people (`floor_removals`).
+    1. `AboveThreshold` finds a floor L that f exceeds by the worth of at most K people
+       (`floor_removals`).
     2. `ThresholdSearch` chooses what one person may count, D, on the extension of the profile above
     L.
     3. The extension at D is released with noise of sensitivity D, cut to the span of the

@@ -174,7 +174,7 @@ class Quantiles(OfRanks):
         hint = 'Write dp.Quantiles("spent", [0.25, 0.5, 0.75]).'
         checks.sequence(subject, "shares", self.shares, "numbers", hint)
         checks.require(
-            len(self.shares) > 0, subject, "shares", "have at least one p", "Write [0.5]."
+            len(self.shares) > 0, subject, "shares", "have at least one p", "Write shares=[0.5]."
         )
         for share in self.shares:
             _check_p(subject, "every p", share)
@@ -231,8 +231,8 @@ def _check_p(subject: str, name: str, p: checks.Real) -> None:
 def stated(error: float, people: float) -> float:
     """Return how far a rank may be off; infinite, where that is more than a tenth of the people.
 
-    This is the one rule for what is marked as being of little use: tables, pages and files show
-    that nothing is known of such a rank.
+    This is the rule by which ranks are marked as being of little use: tables, pages and files show
+    that nothing is known of such a rank. Of intervals see `suppress_unreliable.doubtful`.
 
     Args:
         error: how far it may be off, in people or in rows.

@@ -32,15 +32,15 @@ _MOST_ROWS = 1 << 62
 class CappedValues(Total):
     """A number that is computed from who has how many rows of which value, each person clipped.
 
-    *Different values.* The clip C is chosen as in `AdditiveRelease`, on the number of different values
-    that a person has. The statistic is the most values that can be covered when every person covers
-    at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it by 0 to
-    C, and it is never above the true number. Of the people who have a value, only one must have
-    room for it, so the true number is above it by at most what people lose.
+    *Different values.* The clip C is chosen as in `AdditiveRelease`, on the number of different
+    values that a person has. The statistic is the most values that can be covered when every person
+    covers at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it
+    by 0 to C, and it is never above the true number. Of the people who have a value, only one must
+    have room for it, so the true number is above it by at most what people lose.
 
     *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
-    the largest of them, on which the clip C is chosen as in `AdditiveRelease`. The statistic is M, the
-    maximum over v of sum_i min(c_iv, C).
+    the largest of them, on which the clip C is chosen as in `AdditiveRelease`. The statistic is M,
+    the maximum over v of sum_i min(c_iv, C).
 
     Theorem. A person more raises M by 0 to C, and the true number f, the maximum over v of
     sum_i c_iv, is from M to M + sum_i max(s_i - C, 0).

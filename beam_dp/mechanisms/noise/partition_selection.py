@@ -137,7 +137,7 @@ class TruncatedGeometric:
         Args:
             people: how many people each partition has; one dimension.
             noise: where the randomness comes from, `Noise()`.
-            weights: of no matter: all people count alike.
+            weights: unused: all people count alike.
         """
         table, words = _table(self.epsilon, self.delta)
         # Clipped before the shift, so that no count can wrap.

@@ -20,7 +20,7 @@ Number = int | float | Fraction
 EXACT = 2**53
 """Integers up to here are floats without rounding."""
 WIDE = 2**62
-"""Sums of two such numbers fit int64."""
+"""Sums of two numbers below it fit int64."""
 WIDEST = 1 << 120
 """Values are clamped below this magnitude (their sums are stored in LIMBS words of 64 bits)."""
 LIMBS = 3

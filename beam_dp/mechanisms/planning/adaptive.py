@@ -1,4 +1,4 @@
-"""What is chosen privately before anything is summarised: bounds on partitions, and centres.
+"""What is chosen privately before numbers are summarised: bounds on partitions, and centres.
 
 All are chosen from the lines of whole people. Each person has one vote in every choice: for one
 step of the ladder of partitions (`histogram_choice.partition_bound`), for one candidate of each

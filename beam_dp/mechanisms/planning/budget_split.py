@@ -52,11 +52,9 @@ def share_out(
 ) -> tuple[Budget, dict[MetricPart | None, Budget]]:
     """Return the whole budget as it is spent (pure or zCDP), and what each part may spend.
 
-    With `gaussian` the sums may take Gaussian noise, for which half of a delta is kept where
-    partitions are selected.
-
-    The key None stands for the selection of partitions. It gets the whole delta, or half of it where parts want delta too (delta is then not turned into
-    zCDP); these parts share the rest evenly.
+    The key None stands for the selection of partitions. It gets the whole delta, or half of it where
+    parts want delta, or with `gaussian`, where sums may take Gaussian noise. The parts that want
+    delta share the rest evenly; delta is then not turned into zCDP.
     """
     wanting = [part for part in weights if part.wants_delta]
     if budget.is_zcdp or not budget.delta or wanting:
@@ -68,7 +66,7 @@ def share_out(
     if selection is not None:
         checks.require(
             budget.delta > 0,
-            "PrivatePartitions",
+            "Budget",
             "delta",
             "be above 0 to select partitions privately, not 0",
             "Write Budget(epsilon=1.0, delta=1e-6), or give PublicPartitions([...]).",

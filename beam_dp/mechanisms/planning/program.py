@@ -143,9 +143,9 @@ class Program:
 
         *Laplace or Gaussian noise*: compared by the geometric mean of the errors of what has both.
 
-        *A quotient* D / N, with clips C and K, and noise of x C on D and of y K on N, is off by about
-        (C / N) (x - r y), where r = (D / C) / (N / K). Where N is known well and r is small, x
-        decides, and the noise of D gets `_DIVIDEND` of what both cost. The histograms show N / K,
+        *A quotient* D / N, with clips C and K, and noise of x C on D and of y K on N, is off by
+        about (C / N) (x - r y), where r = (D / C) / (N / K). Where N is known well and r is small,
+        x decides, and the noise of D gets `_DIVIDEND` of what both cost. The histograms show N / K,
         and a bound of D / C: that of distances which are all on one side.
 
         The histograms are released, and their cost does not change. Whatever they are, noise costs

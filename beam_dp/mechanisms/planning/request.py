@@ -42,7 +42,7 @@ class Request:
     Attributes:
         metrics: what is released; empty only where partitions are selected.
         budget: the whole budget, as the user asked for it.
-        ladder: the bounds on partitions per person to choose from, in rising order; a given one.
+        ladder: the bounds on partitions per person to choose from, in rising order; one, where it is given.
         max_partitions: the most partitions of a person that the user's bounds leave; None: all.
         max_rows_per_partition: the most rows per person and partition; None: unknown.
         selection: how to select partitions; None for public ones.

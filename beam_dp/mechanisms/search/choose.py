@@ -86,7 +86,7 @@ def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> 
     """Return the search with its budget.
 
     Args:
-        search: the class that a metric named; a word is "auto".
+        search: the class that a metric named, or "auto".
         budget: what one choice may spend.
         beta: the failure probability of the shift.
         size: the number of candidates.

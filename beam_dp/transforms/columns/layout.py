@@ -7,8 +7,9 @@ batches and tables. A row counts if its person is an id and every part of its pa
 column. Where rows have several owners, a row counts if any of them is an id (`owner_lines`). Where a
 period is named, the rows of one person and one period have an id of their own, as if they were a
 person: whatever holds for one person holds for one person's rows of one period. A row without a
-usable period is dropped. Fields that no column of the layout names are never looked at. No content of a row reaches an exception, a
-log or a counter; the errors raised here name columns and Arrow types, which are not data.
+usable period is dropped. Fields that no column of the layout names are never looked at. No content
+of a row reaches an exception, a log or a counter; the errors raised here name columns and Arrow
+types, which are not data.
 
 *Schemas are public.* A batch without a wanted column, or with one of a wrong type, fails the job,
 and the error names the columns of the batch. That tells nothing of a person where the program

@@ -2,12 +2,12 @@
 
 *Local files are looked at when the pipeline is built*, so that nothing is paid for what cannot be
 read. The names in a header and the types in a schema belong to a table and not to one of its rows:
-a table of nobody has the same ones, so a refusal for them tells nothing of a person. The first 1 MiB
-of text must not show that rows would be misread: bytes that are not UTF-8, lines that are no rows,
-numbers of another dialect (each format's `sniff` says what). *That looks at rows*: who starts the
-run learns whether it starts, and which rule a file breaks, never a cell; nobody else learns
-anything. What comes later in a file decides about its own row only. A file
-of 0 bytes is a table of nobody in JSON Lines, but not in CSV, where such a table has its header.
+a table of nobody has the same ones, so a refusal for them tells nothing of a person. The first 1
+MiB of text must not show that rows would be misread: bytes that are not UTF-8, lines that are no
+rows, numbers of another dialect (each format's `sniff` says what). *That looks at rows*: who starts
+the run learns whether it starts, and which rule a file breaks, never a cell; nobody else learns
+anything. What comes later in a file decides about its own row only. A file of 0 bytes is a table of
+nobody in JSON Lines, but not in CSV, where such a table has its header.
 
 Files on other systems are left to the run, which reads their headers and schemas before any row:
 who builds a pipeline need not have the right to read what its workers read.
@@ -54,9 +54,10 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     compressed files; time is not.
 
     What is wrong at the start of a file (a missing column, text that is not UTF-8, another kind of
-    file, rows and numbers that would be misread: see the module) is refused when the pipeline is built, if the file is one of the first 100
-    local ones; in any other file it fails the running job. JSON Lines have no header, so a misspelt
-    column of theirs is null in every row; an `UnknownColumns` warning says so.
+    file, rows and numbers that would be misread: see the module) is refused when the pipeline is
+    built, if the file is one of the first 100 local ones; in any other file it fails the running
+    job. JSON Lines have no header, so a misspelt column of theirs is null in every row; an
+    `UnknownColumns` warning says so.
 
     A wanted column may be the name of folders, `day=2026-11-24/`, as Hive, Spark, DuckDB and Delta
     write them: it is text, and null where the folder says `__HIVE_DEFAULT_PARTITION__`.

@@ -82,9 +82,9 @@ class ReleasedQuery:
             problem = f": {error}".partition("\n")[0].rstrip(".")
         rule = f"fit the released columns {checks.listed(known)}{problem}"
         checks.require(not problem, _SUBJECT, _NAME, rule, _FORM)
-        own = names[: len(known) + 1] == [*known, _ROW] and len({*names}) == len(names)
-        rule = f"be SELECT *, and names of their own, and it gives {checks.listed(names)}"
-        checks.require(own, _SUBJECT, _NAME, rule, _FORM)
+        twice = {name for name in names if names.count(name) > 1}
+        rule = f"give new columns other names than {checks.listed(sorted(twice))}"
+        checks.require(not twice, _SUBJECT, _NAME, rule, _FORM)
         return names[len(known) + 1 :]
 
     def run(self, table: pa.Table) -> pa.Table:
@@ -126,7 +126,7 @@ class ReleasedQuery:
         text = [field.name for field in made.schema if pa.types.is_string(field.type)]
         rule = "compute numbers: CASE WHEN ... THEN 1 ELSE 0 END"
         checks.require({*text} <= {*self.keys}, _SUBJECT, _NAME, rule, _FORM)
-        kinds = [made.schema.field(name) for name in (*rows, _ROW) if name in made.column_names]
+        kinds = [made.schema.field(place) for place in range(len(rows) + 1)]  # those of `*`
         more = [pa.field(name, pa.float64()) for name in made.column_names[len(kinds) :]]
         return made.cast(pa.schema([*kinds, *more]))
 

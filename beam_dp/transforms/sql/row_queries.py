@@ -1,8 +1,8 @@
 """Queries that filter rows, and compute columns of them, by SQL that never looks at two rows.
 
-A query is `SELECT expressions FROM rows WHERE condition`. *What becomes of a row depends on that row
-alone*, so one person changes their own rows only, and all that a release says of people holds for
-the rows that come out. It holds because of what a query may be, and of how it is run:
+A query is `SELECT expressions FROM rows WHERE condition`. *What becomes of a row depends on that
+row alone*, so one person changes their own rows only, and all that a release says of people holds
+for the rows that come out. It holds because of what a query may be, and of how it is run:
 
 * DuckDB's own parser gives the tree of a query, and what is not on a list is refused. On the list
   are the columns of one row, literals, casts, CASE, COALESCE, IN, BETWEEN and the functions of
@@ -84,6 +84,10 @@ _REFUSED = {  # why functions are not on the list, and what to write instead
     ),
     "(date)?time.*_trunc": ("DuckDB names it otherwise", "Write date_trunc('hour', t)"),
     "format_.*|date_format|to_char": ("DuckDB names it otherwise", "Write strftime(t, '%Y-%m')"),
+    "count.*|sum|avg|mean|min|max|median": (
+        "a query looks at one row",
+        "Metrics count rows and add them up. WITH groups those of a person: docs/how_to/rows.md",
+    ),
     ".*": (
         "it is not on the list of functions of one row",
         'docs/how_to/rows.md has that list. If it is a column, quote it: "Amount (EUR)"',
@@ -267,7 +271,8 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     name = tree["function_name"].lower()
     if name not in FUNCTIONS:
         found = next(part for pattern, part in _REFUSED.items() if re.fullmatch(pattern, name))
-        raise checks.ParameterError(SUBJECT, "query", f"not call {name}: {found[0]}", found[1])
+        shown = name.replace("count_star", "count(*)")
+        raise checks.ParameterError(SUBJECT, "query", f"not call {shown}: {found[0]}", found[1])
     given = arguments_of(tree)
     called = "LIKE" if "~~" in name else name
     rule = f"give {called} a literal where a cell could make the work, or the result, too large"
@@ -293,7 +298,7 @@ def _strict(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_patterns(node: Mapping[str, Any]) -> None:
-    """Refuse regular expressions that are none, and what they should be replaced by."""
+    """Refuse patterns, and replacements, that DuckDB cannot read."""
     for call in parts_of(node):
         if call.get("function_name", "").lower().startswith("regexp"):
             empty = {"name": "", "expression": literal("STRING", "")}
@@ -303,4 +308,5 @@ def _check_patterns(node: Mapping[str, Any]) -> None:
                     f"SELECT {value_of({**call, 'arguments': given})}"
                 )
             except databases.duckdb().Error as error:
-                require(False, f"have patterns that can be read: {error}".partition("\n")[0])
+                rule = f"have patterns that can be read: {error}".partition("\n")[0]
+                require(False, rule, "Write a pattern of RE2: docs/how_to/rows.md")

@@ -271,8 +271,8 @@ class _Reader:
         asked = json.dumps([word, tree, options])
         if asked in self._metrics:
             return self._metrics[asked][0]
-        rule = "name each aggregate of an expression, and have a column for those of HAVING and ORDER BY"
-        hint = f"Write SELECT {self._sql(call)} AS a, and a in the expression"
+        rule = f"name {self._sql(call)}, wherever it stands"
+        hint = f"Write SELECT {self._sql(call)} AS a, and a in expressions, HAVING and ORDER BY"
         _require(bool(alias or plain) or tree is None, rule, hint)
         column = None
         if tree is not None:
@@ -301,13 +301,17 @@ class _Reader:
             upwards = [each["expression"] for each in orders if each["type"] != "DESCENDING"]
             *given, share = [*upwards, *given]
             orders = orders[len(upwards) :]
-            rule, hint = "give quantile_cont a share from 0 to 1", "Write quantile_cont(x, 0.9)"
-            _require(_kind(share) == "DOUBLE" and sql_trees.is_literal(share), rule, hint)
-            options = {"p": float(share["literal"]["text"])}
+            rule = "give quantile_cont a share above 0 and below 1"
+            known = _kind(share) == "DOUBLE" and sql_trees.is_literal(share)
+            p = float(share["literal"]["text"]) if known else 0.0
+            _require(0 < p < 1, rule, "Write quantile_cont(x, 0.9)")
+            options = {"p": p}
         plain = not orders and not call["distinct"] or name == "count"
         one = len(given) == (name != "count_star")
         _require(
-            plain and one, f"call {name} plainly", f"Write {name}(x)".replace("_star(x)", "(*)")
+            plain and one,
+            f"call {name} without DISTINCT and ORDER BY, of one column or expression",
+            f"Write {name}(x)".replace("_star(x)", "(*)"),
         )
         tree = given[0] if given else sql_trees.literal("INTEGER", "1")
         is_person = (column_name(tree),) == self._people  # of several owners any one may be null
@@ -459,7 +463,7 @@ def _called(tree: Tree, names: str) -> bool:
 
 
 def _same(tree: Tree) -> str:
-    """Return what two expressions have in common that mean the same."""
+    """Return an expression as text, without its alias: alike for equal ones."""
     return json.dumps({**tree, "alias": ""}, sort_keys=True)
 
 

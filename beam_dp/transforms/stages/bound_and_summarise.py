@@ -107,7 +107,7 @@ class First:
 
     Attributes:
         program: the run's program.
-        choose: turns votes into a `Adaptive`.
+        choose: turns votes into an `Adaptive`.
         select: returns, for the side input of `chosen`, what turns (bucket, packed weights) into
             `Selected`; None: partitions are public.
         chosen: what `choose` has made; None: there was nothing to choose.
@@ -136,7 +136,7 @@ def adapted(
 ) -> Program:
     """Return the program for what was chosen first, and for the number of partitions selected.
 
-    That none was is the same whether rows were there or not: no buckets with weights, or some.
+    Where none was selected, the program is the same with and without rows.
     """
     known = chosen or NOTHING
     if selected is not None:
@@ -178,7 +178,7 @@ class Summarise(
         people = collected | "GroupByShard" >> beam.GroupByKey()
         sides, program = [None, None, ()], None
         if self.first is not None:
-            program, reduced = self.first.program, self._choose_parameters(people, self.first)
+            program, reduced = self.first.program, self._reduce_and_choose(people, self.first)
             people = reduced.lines
             sides = [*self.first.sides, beam.pvalue.AsIter(reduced[LARGE])]
         listed = self.layout.public is not None
@@ -188,7 +188,7 @@ class Summarise(
         shared = [SHARED] if self.shared else []
         return by_bucket(settled, [*range(self.buckets), *shared])
 
-    def _choose_parameters(self, people: beam.PCollection[Any], first: First) -> Any:
+    def _reduce_and_choose(self, people: beam.PCollection[Any], first: First) -> Any:
         """Return the output of the shards; the choices are applied to the votes and weights."""
         reduce = beam.ParDo(ReduceShards(self.bounder, first.program, self.buckets))
         typed = reduce.with_output_types(_BYTES)
@@ -196,7 +196,7 @@ class Summarise(
         if first.program.request.chooses:
             first.chosen = reduced[VOTES] | "First" >> first.choose
         if first.select is not None:
-            # Not flattened with empty ones: on some runners that shows elements in logs for debugging.
+            # Not flattened with empty ones: some runners show what is flattened in debug logs.
             grouped = reduced[WEIGHED] | "GroupByWeights" >> beam.GroupByKey()
             first.selected = grouped | "Select" >> first.select(first.side)
         return reduced

@@ -125,7 +125,7 @@ def check_person(subject: str, person: object) -> tuple[str, tuple[str, ...]]:
         1 <= len(names) <= OWNERS,
         subject,
         "person",
-        f"be one column, or the 2 to {OWNERS} of rows with several owners, not {len(names)}",
+        f"be one column, or up to {OWNERS} of rows with several owners, not {len(names)}",
         "Name those who must be protected, and leave out the others.",
     )
     return names[0], tuple(names[1:])
@@ -140,7 +140,7 @@ def check_several(
 ) -> tuple[Metric, ...]:
     """Return the metrics as released for rows with several owners: by their removal profile.
 
-    They are released in two phases.
+    They are released by packings, or in two phases.
 
     A person's new rows belong to other people too: bounding them would move rows of other people,
     and counting people would count those. So neither is offered.

@@ -243,7 +243,7 @@ def test_the_root_is_just_below():
 
 
 def test_what_cannot_be_promised_is_refused():
-    message = r"PrivatePartitions: delta must be above 0 .* not 0\. Write Budget\("
+    message = r"Budget: delta must be above 0 .* not 0\. Write Budget\("
     with pytest.raises(ValueError, match=message):
         compile_program([sums.Count()], Budget(1.0), 10, selection=SELECTIONS[1])
     with pytest.raises(ValueError, match=r"epsilon must be above 0 \(at least 2\^-50\)"):

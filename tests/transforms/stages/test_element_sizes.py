@@ -173,8 +173,11 @@ def test_what_is_released_does_not_depend_on_the_limit(monkeypatch: pytest.Monke
     _, given = JOBS["one person everywhere"]()
     expected = released(ADDED, given)
     monkeypatch.setattr(wire, "MOST_BYTES", MOST)
-    assert released(ADDED, given) == expected
-    assert len(expected) == len(NAMES)
+    found = released(ADDED, given)
+    assert sorted(found) == sorted(expected) == sorted(NAMES)
+    # An end is a function of sums of floats over partitions, in the order of a random hash.
+    for name, numbers in found.items():
+        assert numbers == pytest.approx(expected[name], rel=1e-12)
 
 
 def largest_group(groups: Counter[tuple[Any, Any]]) -> float:

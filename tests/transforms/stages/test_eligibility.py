@@ -108,9 +108,9 @@ def test_rows_of_eight_owners_disappear_with_each_of_them() -> None:
 REFUSED: list[tuple[dict[str, Any], str]] = [
     (
         {"person": [*"abcdefghi"]},
-        "be one column, or the 2 to 8 of rows with several owners, not 9. Name",
+        "be one column, or up to 8 of rows with several owners, not 9. Name",
     ),
-    ({"person": []}, "person must be one column, or the 2 to 8 of rows with several owners, not 0"),
+    ({"person": []}, "person must be one column, or up to 8 of rows with several owners, not 0"),
     ({"person": ["from", "from"]}, "person must"),
     ({"person": ["from", 3]}, "person must"),
     ({"person": {"from"}}, "person must"),

@@ -258,10 +258,9 @@ class TailSearch(Paid):
         T(y) = max(s n + max(0, rank - 1/2) / worth + h, L(y)),
 
     the scan is a `SparseVectorScan` of the levels T and the rate e2: it stops about where A(y)
-    reaches
-    T(y), but for Laplace noise of the rate e2. h makes up for early stops, as the candidates before
-    y weigh too; it is measured. L, the *floor*, is the least number of people that it stops for.
-    Where it is reached, the answer has a lower rank than was asked for.
+    reaches T(y), but for Laplace noise of the rate e2. h makes up for early stops, as the
+    candidates before y weigh too; it is measured. L, the *floor*, is the least number of people
+    that it stops for. Where it is reached, the answer has a lower rank than was asked for.
 
     A *first scan* of the rate e3 comes before. Where it sees that many people, some 250 / epsilon,
     are at or above an edge, L is low up to `STEP` candidates above that edge, and rises from there
@@ -285,8 +284,9 @@ class TailSearch(Paid):
     g_i, so each B costs e2 (1 - g_i). Together e2 (1 + d_i). To pass all candidates costs e2.
 
     *Slots.* A `FinerGrid` has several numbers where the grid has one candidate. The scan is over
-    slots, of which a number has one or more, and each level is higher by ln(slots) / e2: a constant,
-    which moves no d_i. So a cell weighs what its candidate does, and what follows counts cells.
+    slots, of which a number has one or more, and each level is higher by ln(slots) / e2: a
+    constant, which moves no d_i. So a cell weighs what its candidate does, and what follows counts
+    cells.
 
     *Rates.* e3 is a twentieth of epsilon, and f the rest: e2 = f / (1 + s). zCDP: the log ratio
     ranges over an interval of length 2 (e3 + (1 + s) e2) = eta = sqrt(8 rho); see `bounded_range`.
@@ -294,9 +294,8 @@ class TailSearch(Paid):
     *The floor.* Where nobody is, M candidates of the floor L stop the scan with a chance of at most
     M e^(-e2 L) / 2, which is `false_stop` less a hundredth. That hundredth is the chance to see an
     edge where nobody is. Without an edge, M counts the candidates on one side of 0, on which there
-    are
-    more: data beyond 0, which both sides are before, have up to twice the chance. With an edge, a
-    quarter of the chance is for these, and three quarters for stretches of candidates above the
+    are more: data beyond 0, which both sides are before, have up to twice the chance. With an edge,
+    a quarter of the chance is for these, and three quarters for stretches of candidates above the
     edge: each is twice as long as the one before, and weighs a quarter for each candidate, so all
     weigh twice as much as the first one. L is the lower one of both.
 

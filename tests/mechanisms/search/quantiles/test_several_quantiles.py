@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import FinerGrid, default_values
 from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.search.quantiles import several_quantiles
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node, increments
 from beam_dp.mechanisms.search.quantiles.several_quantiles import NO_TIES, SplitSearch
@@ -144,6 +146,32 @@ def test_few_people_of_one_value_are_not_counted():
     # The median is not among these at all: the place is within them all the same.
     beyond = search._ties(tuple(n * RESOLUTION for n in (900, 100, 300)), HALF, 1, ZeroNoise())
     assert (beyond.below, beyond.above) == (0, 100 * RESOLUTION)
+
+
+@pytest.mark.parametrize(("tied", "left"), [(0, 1), (6_000, Fraction(3, 4))])
+def test_nobody_pays_for_more_than_the_levels(tied, left, monkeypatch):
+    """Levels cost the whole together; whoever is at a split pays there for the ties, else below."""
+    values = np.append(np.full(tied, 50.0), np.arange(1, 10_001) / 100)
+    searches, sums = [], []
+    adder, index = several_quantiles.AdditiveNoise, int(FINER.indexes(np.array([50.0]))[0])
+
+    def searched(cost, *_):
+        searches.append(cost)
+        return SimpleNamespace(choose_at=lambda *_: Answer(index, 1, 0))
+
+    def added(cost):
+        sums.append(cost)
+        return adder(cost)
+
+    monkeypatch.setattr(several_quantiles, "quantile_search", searched)
+    monkeypatch.setattr(several_quantiles, "AdditiveNoise", added)
+    whole = SplitSearch(Budget(1), QUARTERS)
+    first, second = whole.level_cost(0), whole.level_cost(1)
+    assert first.amount + second.amount == 1
+    whole.answers(of_values(values), FINER, ZeroNoise(), len(values))
+    assert searches == [first, second.scaled(left), second.scaled(left)]
+    ties = [second.scaled(1 - several_quantiles._TIES), second.scaled(several_quantiles._TIES)]
+    assert sums == (ties if tied else ties[:1])
 
 
 @pytest.mark.sampled(4)
