@@ -29,10 +29,7 @@ SEARCHED = "(partitions per person)"
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
 _CAPS = "if one counts, partitions of people in one or two partitions need fewer people"
-_CENTRE = (
-    "sums of distances from it have less noise than sums; small ones get 3/4 of what both cost, "
-    "and noise of their own"
-)
+_CENTRE = "sums of distances from it have less noise than sums"
 _KNOWN = (
     "a bound that you know without the data costs nothing: "
     "bounds=ContributionBounds(partitions=3), --bounds partitions=3. If somebody has more, "
@@ -246,14 +243,8 @@ def _rows(program: Program) -> tuple[PlanRow, ...]:
         found, error = program.selection, program.selection.certainty
         spent = _spent(program, SELECTION)
         rows.append(PlanRow("(partitions)", found.name, *spent, expected_error=error))
-    small = [
-        {place: step for pair in program.with_small_distances(steps) for place, step in pair}
-        for steps in (program.steps, program.gaussian)
-    ]
-    for place, pair in enumerate(zip(program.steps, program.gaussian, strict=True)):
-        near = [steps[place] for steps in small if place in steps]
-        rows.append(_step_row(program, *pair, near))
-    return tuple(rows)
+    pairs = zip(program.steps, program.gaussian, strict=True)
+    return (*rows, *(_step_row(program, *pair) for pair in pairs))
 
 
 def _uses_of(step: Step) -> str:
@@ -262,24 +253,19 @@ def _uses_of(step: Step) -> str:
     return ", ".join(metric.output + name * (len(metric.parts()) > 1) for metric in step.users)
 
 
-def _step_row(
-    program: Program, step: Step, other: Step | None = None, small: Sequence[Step] = ()
-) -> PlanRow:
+def _step_row(program: Program, step: Step, other: Step | None = None) -> PlanRow:
     """Return the row of a step.
 
     Args:
         program: the program.
         step: the step.
         other: the same with Gaussian noise, if that may err less.
-        small: what both are if distances are small; none: the same.
     """
     epsilon, rho, delta = _spent(program, step.label)
     release, description = step.release, step.release.describe()._asdict()
     if other not in (None, step):
         description["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)"
     description["noise_scale"] = _scales(step, other or step)
-    if small:
-        description["noise_scale"] += f"; {_scales(*small)} if distances are small"
     return PlanRow(
         _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **description
     )

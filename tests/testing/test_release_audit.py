@@ -25,7 +25,6 @@ from beam_dp.mechanisms.noise import noise_on_several_sums
 from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning import compile as compiling
-from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.testing import audit
@@ -181,39 +180,6 @@ def test_a_sound_release_gives_no_alarm(seed):
     assert 0 <= share_spent(run) <= 1 + Fraction(1, 10**6)
 
 
-SMALL_PAIRS, IS_SMALL = Program.with_small_distances, Program._is_small
-
-
-@pytest.mark.sampled(3)
-@pytest.mark.parametrize(
-    ("budget", "partition", "lean"),
-    [
-        (dp.Budget(1000), ("group",), 2),
-        (dp.Budget(400), (), -2),
-        (dp.Budget.zcdp(100_000), (), 0),
-        (dp.Budget.zcdp(100_000), ("group",), -2),
-    ],
-)
-def test_a_mean_whose_count_gives_budget_to_its_sum_gives_no_alarm(
-    budget, partition, lean, monkeypatch
-):
-    changed = []
-
-    def noted(self, total, divisor, clips):
-        changed.append(IS_SMALL(self, total, divisor, clips))
-        return changed[-1]
-
-    monkeypatch.setattr(Program, "_is_small", noted)
-    options = {"partition": partition, "partitions": GROUPS} if partition else {}
-    release = functools.partial(
-        dp.release, person="person", metrics=[dp.Mean("value")], budget=budget, **options
-    )
-    pair = next(iter(RowMaker(SAMPLE, ["person"]).pairs(9)))
-    [run] = compared(release, pair.base, [pair.other], 9, lean)
-    assert 0 <= share_spent(run) <= 1 + Fraction(1, 10**6)
-    assert all(changed) and changed
-
-
 @pytest.mark.parametrize("epsilon, sides", SMALL)
 def test_the_weight_of_a_hull_draw_is_the_sum_over_all_levels(epsilon, sides):
     hull, window = noise_on_several_sums._hull(epsilon, sides), 7
@@ -314,11 +280,6 @@ def _failing_rows_drop_others(self, batch):
     return iter(())
 
 
-def _half_kept(self, steps):
-    for total, (place, _) in SMALL_PAIRS(self, steps):
-        yield [total, (place, steps[place])]
-
-
 PLAIN = {
     "metrics": [dp.Count(), dp.PeopleCount(), dp.Sum("price")],
     "budget": dp.Budget(1),
@@ -328,7 +289,6 @@ PLAIN = {
 ALONE = PLAIN | {"metrics": [dp.Sum("value", clip=3)]}
 QUERIED = PLAIN | {"query": QUERY, "partitions": dp.PublicPartitions(["G0", "G1", "G2"])}
 PRIVATE = PLAIN | {"budget": dp.Budget.zcdp(1, 0.01), "partitions": dp.PrivatePartitions()}
-MEAN = PLAIN | {"metrics": [dp.Mean("value")], "budget": dp.Budget(1000)}
 COUNTED = {"metrics": [dp.PeopleCount()], "budget": dp.Budget(30)}
 TOGETHER = PLAIN | {"metrics": [dp.PeopleCount(), dp.Sum("value")], "budget": dp.Budget.zcdp(3)}
 BOUNDED = PLAIN | {
@@ -361,7 +321,6 @@ MUTANTS = {
         ReadFrame, "expand", _step_named_by_size, PLAIN
     ),
     "a bound one too large": (ordering, "lowest", _one_partition_more, BOUNDED),
-    "a divisor that keeps its half": (Program, "with_small_distances", _half_kept, MEAN),
     "a joint draw for one partition": (JointNoise, "add", _each_partition_by_itself, TOGETHER),
     "weights of one partition": (histograms, "weights_of", _weights_of_one_partition, PRIVATE),
     "a budget that two tables spend": (

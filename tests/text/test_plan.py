@@ -272,22 +272,6 @@ def recorded(program: Program) -> dict[str, Any]:
     return record_of(program, choices, taken)
 
 
-def test_the_record_of_a_mean_says_what_each_number_of_it_cost() -> None:
-    """With many rows, three quarters of what the noise costs are for the sum."""
-    program = compile_program([dp.Mean("v")], dp.Budget(1), 1, partitions=1)
-    choices = []
-    for clip in program.clips:
-        people = np.zeros((1, clip.choice.sides, clip.choice.buckets), np.int64)
-        people[0, :, 0] = 10**6
-        people[0, :, 30] = 0 if clip.measure.sign else 10**4
-        choices.append(clip.choice.draw(people, ZeroNoise()))
-    record = record_of(program, choices, [[], []])
-    spent = {each["on"]: Fraction(each["epsilon"]) for each in record["spent"]}
-    total, rows = (spent[f"{step.label}: noise"] for step in program.steps)
-    left = [clip.choice.left(choice).amount for clip, choice in zip(program.clips, choices)]
-    assert total - left[0] == 3 * (rows - left[1]) and sum(spent.values()) == 1
-
-
 @pytest.mark.parametrize("partitions", [1, 40])
 def test_what_the_choice_of_a_clip_leaves_is_spent_on_the_noise(partitions: int) -> None:
     """Where many people have one row, a quarter of the cost of the choice is left."""
@@ -311,29 +295,20 @@ def test_what_the_choice_of_a_clip_leaves_is_spent_on_the_noise(partitions: int)
 def test_the_plan_says_what_noise_a_run_has_within_a_factor_of_three_halves(
     budget: dp.Budget, partitions: int, metrics: list[Any]
 ) -> None:
-    """Whoever the people are: nobody, many alike, or a tail, in one partition each or in many.
-
-    Of a mean distances are large, or small: one person in a hundred is far from the centre.
-    """
+    """Whoever the people are: nobody, many alike, or a tail, in one partition each or in many."""
     program = compile_program(metrics, budget, 1, partitions=partitions)
     said = [re.findall(r"[\d.]+(?= clips)", row.noise_scale) for row in describe(program).rows]
     said = said[-len(program.steps) :]
-    changed = set()
     for of_people in ({}, {0: 10**6}, {0: 10**6, 30: 10**4}, {0: 10**4, 3: 5000, 9: 40}):
         choices = []
         for clip in program.clips:
             people = np.zeros((1, clip.choice.sides, clip.choice.buckets), np.int64)
             people[0, 0, list(of_people)] = list(of_people.values())
-            if metrics == [dp.Mean("v")] and clip.measure.sign:
-                people[0, 0] = np.bincount([0], [people.sum()], clip.choice.buckets)
             choices.append(clip.choice.draw(people, ZeroNoise()))
         steps = program.with_better_noise(choices)
-        changed.add(steps in (program.steps, program.gaussian))
         for step, planned in zip(steps, said, strict=True):
             scale = step.release._noise_at(choices[step.shared]).scale(step.release.place)
             assert min(abs(math.log(float(each) / scale)) for each in planned) < math.log(1.5)
-    small = [" if distances are small" in row.noise_scale for row in describe(program).rows]
-    assert changed == {True, *[False] * any(small)} and any(small) == (len(metrics) == 1)
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)

@@ -54,6 +54,8 @@ from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
 _SQUARE_CLIPS = tuple(1 << power for power in range(120))
 _WIDEST = 1 << 59
 UnitEnds = tuple[int | None, int | None]
+_DISTANCES_AND_ROWS = (2, 1)
+"""The weights of the two numbers of a mean (`Mean`)."""
 _SQUARES_AND_REST = (1, 2, 1)
 """The weights of the three numbers: the squares matter most."""
 
@@ -64,9 +66,10 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
 
     A noisy sum of distances from a centre is divided by a noisy number of rows (people) that have a
     value, each by one clip (`clipped_sum`); no bound on values or rows is asked for. The centre is
-    a median of people's own means, which a part of the metric's budget chooses (`CENTRE`). Each
-    number gets half of what is left. Where rows are many and most distances are small beside the
-    clip, three quarters of what the noise costs go to the sum (`Program.with_better_noise`).
+    a median of people's own means, which a part of the metric's budget chooses (`CENTRE`). Two
+    thirds of what is left are for the sum: D / N, with clips C and K, and noise of x C on D and of
+    y K on N, is off by about (C / N) (x - r y), r = (D / C) / (N / K), and r is small near the
+    centre. (Three quarters err a little less, and leave more intervals open where rows are few.)
 
     Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), all
     three are made of two numbers: the count N, and the sum D of distances from the centre c. The
@@ -107,6 +110,10 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         [column] = self.columns()
         count = PeopleWithValue(column) if self.by_person else RowsWithValue(column)
         return Distances(column, self.ends, self.by_person), count
+
+    def part_weights(self) -> tuple[int, ...]:
+        """Return the weights of the two numbers."""
+        return _DISTANCES_AND_ROWS
 
     def replaced(self, asked: Sequence[Metric]) -> Sequence[tuple[Metric, Metric]]:
         """Return the mean and the sums that are made of distances and of a count, if they are."""
@@ -163,6 +170,10 @@ class OfReleased(Metric):
     @property
     def _prefix(self) -> str:
         return self.word
+
+    def part_weights(self) -> tuple[int, ...]:
+        """Return equal weights: both numbers are released, or make one that is."""
+        return 1, 1
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return what all of them are made of."""

@@ -328,7 +328,8 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
     """Return the steps of one partition, with the numbers that share a draw of noise.
 
     Those do whose metrics have one weight: in one draw all numbers have the same noise relative to
-    their clips, and other weights ask for something else. (Of N partitions two numbers would gain a
+    their clips, and other weights, as those of the two numbers of a quotient alone, ask for something
+    else. (Of N partitions two numbers would gain a
     part of 1 / (2 N + 2), and the draw takes long.)
     """
     groups: dict[Fraction, list[tuple[int, AdditiveRelease]]] = {}
@@ -338,6 +339,9 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
             groups.setdefault(weight, []).append((index, step.additive))
     joined = list(steps)
     for group, members in enumerate(groups.values(), 1):
+        [users, *others] = {steps[index].users for index, _ in members}
+        if users[0].is_quotient and not others:
+            continue
         signed = tuple(number.signed for _, number in members)
         costs = cost_of_all([number.noise_cost for _, number in members])
         noise = JointNoise(costs, signed, group)

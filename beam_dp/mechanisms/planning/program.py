@@ -2,12 +2,11 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
-from fractions import Fraction
+from collections.abc import Sequence
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget, Entry, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Entry
 from beam_dp.mechanisms.bounding.table import Column, Field
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SUMS
 from beam_dp.mechanisms.histogram_choice.partition_bound import BoundChoice
@@ -41,13 +40,6 @@ class Adaptive:
     cap: int | None = None
 
 
-_DIVIDEND = Fraction(3, 4)
-"""So much of what the noise of a quotient costs may go to the total that is divided."""
-_EXACT, _EXACT_OF_MANY = 1 / 60, 1 / 240
-"""The mean noise of the divisor is at most so large beside it: with one partition; with several, of
-which some are smaller than their mean."""
-_NEAR = 0.4
-"""The quotient then errs less, if the total has at most so many clips for each clip of the divisor."""
 NOTHING = Adaptive()
 """Nothing was chosen first, or not yet."""
 
@@ -143,14 +135,9 @@ class Program:
 
         *Laplace or Gaussian noise*: compared by the geometric mean of the errors of what has both.
 
-        *A quotient* D / N, with clips C and K, and noise of x C on D and of y K on N, is off by
-        about (C / N) (x - r y), where r = (D / C) / (N / K). Where N is known well and r is small,
-        x decides, and the noise of D gets `_DIVIDEND` of what both cost. The histograms show N / K,
-        and a bound of D / C: that of distances which are all on one side.
-
         The histograms are released, and their cost does not change. Whatever they are, noise costs
-        the same in all: so the whole is what it was, for pure differential privacy (Dwork, Rothblum,
-        Vadhan 2010) and for zCDP (Bun, Steinke 2016, Lemma 2.3), which compose adaptively.
+        the same in all: so the whole is what it was, for pure differential privacy (Dwork,
+        Rothblum, Vadhan 2010) and for zCDP (Bun, Steinke 2016, Lemma 2.3), which compose adaptively.
         """
         pairs = [pair for pair in zip(self.steps, self.gaussian, strict=True) if pair[0] != pair[1]]
         logarithms = [
@@ -160,48 +147,7 @@ class Program:
             if each.additive is not None and each.shared is not None
         ]
         of_pairs = zip(logarithms[1::2], logarithms[::2], strict=True)
-        better = self.gaussian if sum(two - one for two, one in of_pairs) < 0 else self.steps
-        steps = list(better)
-        for pair in self.with_small_distances(better):
-            (_, total), (_, divisor) = pair
-            if self._is_small(total, divisor, clips):
-                for place, step in pair:
-                    steps[place] = step
-        return tuple(steps)
-
-    def with_small_distances(self, steps: Sequence[Step]) -> Iterator[list[tuple[int, Step]]]:
-        """Yield the total and the divisor of each quotient, with their places in the steps.
-
-        They are released so, each with its part of what the noise of both costs, where distances
-        are small.
-        """
-        for metric in self.request.metrics:
-            own = {
-                place: step.additive
-                for place, step in enumerate(steps)
-                if step.users == (metric,) and step.shared is not None and step.additive is not None
-            }
-            if not metric.is_quotient or len(own) != 2:
-                continue
-            total, divisor = own.values()
-            if len(total.noise.signed) > 2:  # others share the draw
-                continue
-            both = cost_of_all([total.noise_cost, divisor.noise_cost])
-            parts = total.alone(both.scaled(_DIVIDEND)), divisor.alone(both.scaled(1 - _DIVIDEND))
-            pairs = zip(own, parts, strict=True)
-            yield [
-                (place, dataclasses.replace(steps[place], release=each)) for place, each in pairs
-            ]
-
-    def _is_small(self, total: Step, divisor: Step, clips: Sequence[np.ndarray]) -> bool:
-        """Return whether distances are so small, and the divisor so exact, that it helps."""
-        above, below, partitions = total.additive, divisor.additive, self.partitions or 1
-        assert above is not None and total.shared is not None
-        assert below is not None and divisor.shared is not None
-        rows = below.clips_in_all(clips[divisor.shared], partitions)
-        noise = below.mean_error(clips[divisor.shared]) * partitions
-        is_exact = noise <= rows * (_EXACT if partitions == 1 else _EXACT_OF_MANY)
-        return is_exact and above.clips_in_all(clips[total.shared], partitions) <= _NEAR * rows
+        return self.gaussian if sum(two - one for two, one in of_pairs) < 0 else self.steps
 
     @property
     def pays_per_partition(self) -> bool:

@@ -275,21 +275,6 @@ class AdditiveRelease(Release):
         """Return about how far a partition's number will be off, in the user's scale."""
         return self._best(choice, partitions)[1] * float(self.unit)
 
-    def alone(self, noise_cost: Budget) -> "AdditiveRelease":
-        """Return the release with noise of its own, of another cost."""
-        return dataclasses.replace(self, noise_cost=noise_cost, joint=None, place=0)
-
-    def clips_in_all(self, choice: np.ndarray, partitions: int) -> float:
-        """Return how many clips all people have below it, by the histogram that chooses it.
-
-        0 where it shows nobody.
-        """
-        index = self._chosen(choice, partitions)
-        if index < 0:
-            return 0.0
-        losses = self._choice.losses(choice, np.array([index]))
-        return float(sum(each.kept[0] for each in losses)) / self.measure.thresholds[index]
-
     def mean_error(self, choice: np.ndarray) -> float:
         """Return the mean absolute noise of a number for a clip of 1."""
         return self._noise_at(choice).mean_error(self.place)
