@@ -337,6 +337,9 @@ class ClippingLoss:
     are in several partitions: numbers are given back with p = 0. That was measured best. Where
     numbers have both signs, p is 0.
 
+    *Different values* (`covers`). S of the K values that people keep are no one else's: of what is
+    lost, the part min(1, S / K) is given back.
+
     Attributes:
         noise: the tail bound of the noise of one number (95%).
         clip: the clip; infinite: nobody is clipped.
@@ -349,6 +352,7 @@ class ClippingLoss:
         norm: which norm was clipped; 0: what people add to each partition was.
         by_norm: of people with numbers from 0 on, by bucket, for an L2 norm (`Losses.by_norm`).
         folded: whether both sides have one histogram, of sizes.
+        covers: whether numbers are of different values, which people may share.
     """
 
     noise: float
@@ -361,6 +365,7 @@ class ClippingLoss:
     norm: int = 0
     by_norm: tuple[tuple[float, float, float], ...] = ()
     folded: bool = False
+    covers: bool = False
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
@@ -411,6 +416,7 @@ class ClippingLoss:
         net = max(sums[3], 0.0) * self.scale
         part = self.lost * self._sum_of_norm(net)[0] / max(self.kept, net)
         part *= net / max(sums[2] * self.scale, self.scale)
+        part *= min(1.0, net / self.kept) if self.covers and self.kept else 1.0
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
     def share(self, values: np.ndarray, sums: np.ndarray) -> np.ndarray:

@@ -279,7 +279,7 @@ class Metric(MetricPart):
     """Whether the bound on partitions may be chosen privately beside it, which costs every person
     the same part of the whole budget, when they are added or removed."""
     is_quotient: ClassVar[bool] = False
-    """Whether its parts are a total and the number that it is divided by, which may be less exact."""
+    """Whether its parts are a total and the number it is divided by, which may be less exact."""
     functions: ClassVar[tuple[str, ...]] = ()
     """Its fields that hold a function of the user, which is sent to workers."""
 

@@ -9,12 +9,18 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.bounding import ordering
-from beam_dp.mechanisms.metrics.additive.additive_release import Limits, Total, each_partition
+from beam_dp.mechanisms.metrics.additive.additive_release import (
+    Limits,
+    Total,
+    clipped_sum,
+    each_partition,
+)
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import Context, OfColumn
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
 from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.metrics.sums import Clippable
+from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.profiles.from_summaries import (
     DistinctItems,
     MostFrequentItem,
@@ -71,13 +77,64 @@ class CappedValues(Total):
 
 
 @dataclasses.dataclass(frozen=True)
+class CoveredValues(Total):
+    """The number of different values, each covered by the people who have it, in part.
+
+    Person i has n_il different values in partition l. C clips the norm T_i of these numbers, as of
+    a sum (`AdditiveRelease`): person i covers w_i of each of their values, all of it where
+    T_i <= C, else C r_i / s, r_i = s / T_i rounded down. The statistic is the sum over all values of
+    min(1, sum of the w_i of those who have it).
+
+    Theorem. One person more raises it by 0 to b_il, what they add to the sum of the n_il as clipped.
+    The true number is from the statistic to the statistic + what people above C lose in that sum.
+
+    Proof. Each of the n_il values rises by 0 to w_i, and n_il w_i <= b_il: where T_i <= C it is
+    n_il, else n_il times s / T_i rounded down is at most s n_il / T_i rounded down. The statistic
+    counts no value above 1. Of a value it lacks at most 1 - w_i for anyone who has it, so at most
+    the sum of n_il (1 - w_i) in all.
+
+    So a value that many people have counts in full at any clip.
+
+    Attributes:
+        relation: who has; by norm.
+    """
+
+    covers: ClassVar[bool] = True
+
+    relation: Relation
+
+    @property
+    def measures(self) -> tuple[Measure | Relation, ...]:
+        """The numbers of values that people have, and who has which."""
+        return (*super().measures, self.relation)
+
+    def clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
+        """Return the statistic per partition, each person clipped."""
+        owned = view.owned(len(super().measures))
+        return np.array([self._covered(lines, clip, fine) for lines in owned], np.int64)
+
+    def _covered(self, lines: Lines, clip: int, fine: int) -> int:
+        """Return what people cover, of lines whose counts are the norms of their people."""
+        if not len(lines.items):
+            return 0
+        steps, whole = self.measure.steps, self.measure.fine * fine
+        parts, above = np.full(len(lines.items), whole), lines.counts > clip
+        parts[above] = steps * self.measure.fine // lines.counts[above]
+        parts[above] *= clip * fine // steps if above.any() else 1
+        codes = ordering.numbered(lines.items.view(np.uint64)[None])
+        covered = integers.sums_at(codes, parts, int(codes.max()) + 1)
+        return int(np.minimum(covered, whole).sum())
+
+
+@dataclasses.dataclass(frozen=True)
 class DistinctCount(Clippable, OfColumn):
     """Count the different values of a column over all people.
 
-    By default a number C of values per person is chosen privately, each person pays for at most C
-    of theirs, and noise of that size is added; a value that several people have needs only one who
-    pays. Of one partition C is chosen by what it makes of the number (`TwoPhaseDistinct`), else by
-    how many values people have. A `search` looks at the relaxed removal loss instead: a value
+    By default a clip C is chosen privately, noise of its size is added, and a value that several
+    people have needs only one of them, or parts of them. Of one partition C is a number of values
+    per person, chosen by what it makes of the number (`TwoPhaseDistinct`). Of several it clips a
+    person's numbers of values in all partitions together (`CoveredValues`). With a `clip` each
+    person pays for at most so many values in each partition. A `search` looks at the relaxed removal loss instead: a value
     counts only if no T people can remove it.
 
     *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
@@ -97,13 +154,17 @@ class DistinctCount(Clippable, OfColumn):
     whole: ClassVar[bool] = True
 
     def clipped(self, context: Context, share: Budget) -> Release:
-        """Return it in two phases for one partition, unless a clip is given."""
+        """Return it by a norm, or in two phases for one partition, unless a clip is given."""
         relation = Relation(context.index(self.source))
         values = context.field(self.source, "distinct")  # read in any case: P may not be known yet
-        if self.clip is None and context.partitions == 1:
-            return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
         measure = Measure(values, thresholds=row_clips(None))
-        return _capped(context, share, measure, self.given_clip, relation, distinct=True)
+        if self.clip is not None:
+            return _capped(context, share, measure, self.given_clip, relation, distinct=True)
+        if context.partitions == 1:
+            return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
+        made = clipped_sum(context, share, measure)
+        covered = CoveredValues(made.measure, dataclasses.replace(relation, by_norm=True))
+        return dataclasses.replace(made, contribution=covered)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed by parts."""

@@ -328,9 +328,9 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
     """Return the steps of one partition, with the numbers that share a draw of noise.
 
     Those do whose metrics have one weight: in one draw all numbers have the same noise relative to
-    their clips, and other weights, as those of the two numbers of a quotient alone, ask for something
-    else. (Of N partitions two numbers would gain a
-    part of 1 / (2 N + 2), and the draw takes long.)
+    their clips, and other weights, as those of the two numbers of a quotient alone, ask for
+    something else. (Of N partitions two numbers would gain a part of 1 / (2 N + 2), and the draw
+    takes long.)
     """
     groups: dict[Fraction, list[tuple[int, AdditiveRelease]]] = {}
     for index, step in enumerate(steps):

@@ -95,11 +95,14 @@ class Relation:
             empty: rows have one owner.
         weight: the index of the column whose values are summed instead of rows; -1: rows. Values
             below 0 count as 0.
+        by_norm: whether the count of a line is the norm of its person, by the measure before it, in
+            place of rows (`norm_lines`).
     """
 
     column: int = -1
     others: tuple[int, ...] = ()
     weight: int = -1
+    by_norm: bool = False
 
     keep = 0
 
@@ -210,10 +213,17 @@ def _numbered(codes: Sequence[np.ndarray]) -> np.ndarray:
     return numbers.reshape(len(codes), -1)
 
 
-def collect(table: Table, measures: Sequence[object], key: bytes) -> Owned:
-    """Return the lines of every relation among `measures`, from settled rows."""
+def collect(table: Table, bounded: Table, measures: Sequence[object], key: bytes) -> Owned:
+    """Return the lines of every relation among `measures`, from settled rows.
+
+    Args:
+        table: all rows, for relations by a norm.
+        bounded: those of a bounded number of partitions of each person, for others.
+        measures: what is summarised.
+        key: the run's key.
+    """
     lines = [
-        relation.lines(table, index, key)
+        relation.lines(table if relation.by_norm else bounded, index, key)
         for index, relation in enumerate(measures)
         if isinstance(relation, Relation)
     ]

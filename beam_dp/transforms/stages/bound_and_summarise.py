@@ -48,6 +48,7 @@ from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program
 from beam_dp.mechanisms.summaries import histograms, owner_lines, wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Contributions, Measure, Summary
+from beam_dp.mechanisms.summaries.norm_lines import with_norms
 from beam_dp.mechanisms.summaries.owner_lines import NO_LINES, Owned, Relation
 from beam_dp.mechanisms.summaries.partition_view import places_of
 from beam_dp.transforms import known_columns
@@ -477,10 +478,12 @@ class Settle(quick_steps.QuickStep):
             bounded = self._bounder.lines_of_pairs(table, self._most)
         if self._relations:
             few = table if bounded is None else bounded
-            lines = owner_lines.collect(few, self._measures, self._bounder.key)
+            lines = owner_lines.collect(table, few, self._measures, self._bounder.key)
             table = self._bounder.aggregate(table)
             bounded = None if bounded is None else self._bounder.aggregate(bounded)
         people = Contributions(table, bounded)
+        if lines is not None:
+            lines = with_norms(lines, people, self._measures, self._bounder.key)
         shared = histograms.summarise_people(people, self._shared) if self._shared else None
         return histograms.summarise(people, self._measures), shared, lines
 

@@ -52,6 +52,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import ClassVar
 
 import numpy as np
 
@@ -105,6 +106,9 @@ class Total:
             thresholds. Without a norm the clip bounds what a person adds to each partition.
         size: how many numbers a partition has.
     """
+
+    covers: ClassVar[bool] = False
+    """Whether it counts different values, which people may share."""
 
     measure: Measure
     size: int = dataclasses.field(default=1, kw_only=True)
@@ -355,7 +359,12 @@ class AdditiveRelease(Release):
         ]
         below = sides[-1] if self.signed else (0.0, 0.0, 0.0)
         made = bound, clip, scale, below, sides[0]
-        loss = ClippingLoss(*made, norm=self.measure.norm, folded=self.clip.choice.folded)
+        loss = ClippingLoss(
+            *made,
+            norm=self.measure.norm,
+            folded=self.clip.choice.folded,
+            covers=self.contribution.covers,
+        )
         if not several or not self.measure.norm:
             return loss
         shown, kept, squares = (
