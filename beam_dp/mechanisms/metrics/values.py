@@ -38,8 +38,7 @@ _MOST_ROWS = 1 << 62
 class CappedValues(Total):
     """A number that is computed from who has how many rows of which value, each person clipped.
 
-    *Different values.* The clip C is chosen as in `AdditiveRelease`, on the number of different
-    values that a person has. The statistic is the most values that can be covered when every person
+    *Different values, of a clip C that is given.* The statistic is the most values that can be covered when every person
     covers at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it
     by 0 to C, and it is never above the true number. Of the people who have a value, only one must
     have room for it, so the true number is above it by at most what people lose.

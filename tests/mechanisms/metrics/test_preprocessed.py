@@ -1,6 +1,7 @@
 """A statistic for preprocessing is the same as `Preprocessed`, without options that do nothing."""
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -36,6 +37,25 @@ def test_wrong_options_are_refused() -> None:
         dp.Preprocessed("x", "variance", empty=1)
     with pytest.raises(ValueError, match="of must be one of mean, median"):
         dp.Preprocessed("x", "mode")
+
+
+@pytest.mark.parametrize(
+    ("metric", "few", "many"),
+    [
+        (dp.TrimmedMean("x"), 100, 120),
+        (dp.TrimmedMean("x", trim=0.3), 300, 320),
+        (dp.Preprocessed("x", "median"), 250, 270),
+        (dp.Preprocessed("x", "mean"), 0, 20),
+    ],
+)
+def test_a_bound_leaves_out_whom_the_statistic_leaves_out(metric, few: int, many: int) -> None:
+    """Of 1,000 people so many are above the others, half of them below 0."""
+    [step] = compile_program([metric], dp.Budget(1), 1).steps
+    thresholds = step.release.clip.measure.thresholds
+    for above, index in ((few, 20), (many, 30)):
+        noisy = np.zeros((1, 2, len(thresholds) + 1), np.int64)
+        noisy[0, :, 20], noisy[0, :, 30] = 500 - above // 2, above // 2
+        assert step.release._bound(SimpleNamespace(clip=noisy)) == thresholds[index]
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(7), Fraction(10**9)])

@@ -52,9 +52,9 @@ class SharedClip:
             counts.sum(axis=1, keepdims=True) if self.choice.folded else counts, noise
         )
 
-    def largest(self, noisy: np.ndarray) -> int | None:
-        """Return, in units, up to where a histogram shows people; None: nowhere."""
-        index = int(self.choice.clips(noisy, 0.0)[0])
+    def largest(self, noisy: np.ndarray, but: float = 0.0) -> int | None:
+        """Return, in units, up to where a histogram shows people, but for a share; None: nowhere."""
+        index = int(self.choice.clips(noisy, but * np.maximum(noisy, 0).sum())[0])
         return None if index < 0 else self.measure.thresholds[index]
 
     def cost_of_noise(self, noise_cost: Budget, noisy: np.ndarray) -> Budget:
