@@ -67,6 +67,8 @@ _KNOWN = 4.0
 partitions."""
 _GIVEN = 0.7
 """So much of the power of the norm by which sums grow goes into the numbers (`ClippingLoss`)."""
+_OWN = 2.0
+"""An interval has so much more than is given back of different values that are lost."""
 
 
 class WithinBuckets(NamedTuple):
@@ -337,8 +339,9 @@ class ClippingLoss:
     are in several partitions: numbers are given back with p = 0. That was measured best. Where
     numbers have both signs, p is 0.
 
-    *Different values* (`covers`). S of the K values that people keep are no one else's: of what is
-    lost, the part min(1, S / K) is given back.
+    *Different values* (`covers`). People keep K values, which are S different ones: of what is lost,
+    the part min(1, S / K) is given back. Of values that many people have nothing is lost, so an
+    interval has `_OWN` times that part, for those above the clip may have rarer ones.
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).
@@ -416,8 +419,12 @@ class ClippingLoss:
         net = max(sums[3], 0.0) * self.scale
         part = self.lost * self._sum_of_norm(net)[0] / max(self.kept, net)
         part *= net / max(sums[2] * self.scale, self.scale)
-        part *= min(1.0, net / self.kept) if self.covers and self.kept else 1.0
+        part *= self._own(net)
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
+
+    def _own(self, total: float) -> float:
+        """Return which part of the values that people keep is counted, by the sum of all numbers."""
+        return min(1.0, total / self.kept) if self.covers and self.kept else 1.0
 
     def share(self, values: np.ndarray, sums: np.ndarray) -> np.ndarray:
         """Return which share each number is of the sum of all of them.
@@ -457,14 +464,15 @@ class ClippingLoss:
         else:
             other = sizes**2 / sums[1]
         share = np.maximum(SPREAD * np.maximum(sizes / sums[0], other), NET * rows)
-        more = self._sum_of_norm(sums[3] * self.scale)[1]
+        total = max(sums[3], 0.0) * self.scale
+        more = self._sum_of_norm(total)[1] * min(1.0, _OWN * self._own(total))
         distances = []
         for sign, side in ((-1, self.below), (1, self.above)):
-            total, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))
+            whole, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))
             if self.folded:
                 beyond = beyond * (sign * values.astype(float) > self.noise)
             doubt = np.hypot(np.sqrt(share) * root, np.minimum(share, 1.0) * beyond)
-            part = share * total + np.hypot(self.noise, doubt)
-            distances.append(np.minimum(total + np.hypot(self.noise, beyond), part))
+            part = share * whole + np.hypot(self.noise, doubt)
+            distances.append(np.minimum(whole + np.hypot(self.noise, beyond), part))
         below, above = distances
         return below, above

@@ -418,7 +418,7 @@ def test_the_sum_of_a_mean_has_two_thirds_and_noise_of_its_own(budget, partition
 SELECTION = SelectionRequest(Fraction(1), 1)
 ASKED_FOR = {
     "ranks": [dp.Max("v"), dp.Median("v")],
-    "many": [dp.Count(), dp.Sum("v"), dp.Mean("v"), dp.PeopleCount(), dp.DistinctCount("v")],
+    "many": [dp.Count(), dp.Sum("v"), dp.Mean("v"), dp.PeopleCount(), dp.MaxFrequency("v")],
 }
 WHOLES = [Budget(1), Budget(Fraction(1, 3), 1e-6), Budget.zcdp(0.3), Budget.zcdp(0.1, 1e-7)]
 SEARCHED = [

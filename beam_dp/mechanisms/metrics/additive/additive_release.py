@@ -60,6 +60,7 @@ from beam_dp.mechanisms.accounting.budget import Budget, Spending
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
 from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
+    SHARED_VALUES,
     ClipChoice,
     share_of_clip,
     share_of_norm,
@@ -272,7 +273,8 @@ class AdditiveRelease(Release):
     def _best(self, choice: np.ndarray, partitions: int) -> tuple[int, float]:
         thresholds = np.array([float(clip) for clip in self.measure.thresholds])
         noise = self.mean_error(choice) * thresholds
-        weight = NOT_GIVEN_BACK * (L2_SPREAD if self.measure.norm == 2 else 1.0)
+        weight = SHARED_VALUES if self.contribution.covers else NOT_GIVEN_BACK
+        weight *= L2_SPREAD if self.measure.norm == 2 else 1.0
         return self._choice.best_clip(choice, noise, partitions, weight)
 
     def expected_error(self, choice: np.ndarray, partitions: int) -> float:
