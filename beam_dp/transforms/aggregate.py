@@ -183,7 +183,7 @@ class PrivateAggregate(RowsOfPeople):
         private = program.selection is not None
         if program.request.chooses or private:
             how = program, noise, draws
-            select = functools.partial(draw_once.SelectFirst, *how, places.buckets)
+            select = functools.partial(draw_once.DrawSelection, *how, places.buckets)
             summarise.first = First(
                 program, draw_once.ChooseParameters(*how), select if private else None
             )

@@ -71,8 +71,8 @@ def doubtful(
 
     These are missing ones; those whose interval is as wide as they are far from 0, or open (shares:
     as wide as 0.25, which is all shares from low to middling); and those with an end further away
-    than `beyond` times the number. A number with a rank error is doubtful where that is not finite: `quantiles.stated`
-    makes it so above a tenth of the people.
+    than `beyond` times the number. A number with a rank error is doubtful where that is not finite:
+    `quantiles.usable_error` makes it so above a tenth of the people.
 
     Args:
         value: the numbers; NaN where there is none.

@@ -39,7 +39,7 @@ _RARER = 2**-1.25
 _LEAST_CHANCE = 1e-300  # no chance is 0
 
 
-def share_of_clip(partitions: int | None, max_partitions: int) -> Fraction:
+def clip_share_of_partition(partitions: int | None, max_partitions: int) -> Fraction:
     """Return the share of a number's budget that chooses its clip, by public parameters.
 
     The clip of one partition decides about its number alone, and gets two fifths. Where P
@@ -57,7 +57,7 @@ def share_of_clip(partitions: int | None, max_partitions: int) -> Fraction:
     return min(_MOST, max(_LEAST, share))
 
 
-def share_of_norm(budget: Budget, partitions: int | None = None) -> Fraction:
+def clip_share_of_norm(budget: Budget, partitions: int | None = None) -> Fraction:
     """Return the share of a number's budget that chooses the clip of a norm over partitions.
 
     *Many partitions.* Of rho it is a tenth: from 3/100 to a fifth it errs by 5% at most. Of a small

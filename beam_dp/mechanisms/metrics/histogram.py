@@ -26,7 +26,11 @@ from typing import ClassVar
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.metrics.additive.additive_release import Total, clipped_totals, people_of
+from beam_dp.mechanisms.metrics.additive.additive_release import (
+    Total,
+    clipped_totals,
+    people_release,
+)
 from beam_dp.mechanisms.metrics.base import Context, OfNumbers
 from beam_dp.mechanisms.metrics.released import Release
 from beam_dp.mechanisms.numerics import checks
@@ -87,7 +91,7 @@ class Histogram(OfNumbers):
         [column] = self.columns()
         finite = [edge for edge in self.edges if isinstance(edge, Fraction)]
         count = context.field(column, "count")
-        people = people_of(context, share, count, box=False)
+        people = people_release(context, share, count, box=False)
         bins = PersonBins(
             source=context.field(column, OPERATIONS[self.person_value]),
             # A multiple of the unit is below an edge if it is at most the last one below.

@@ -28,7 +28,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import (
     AdditiveRelease,
     Limits,
     clipped_sum,
-    people_of,
+    people_release,
 )
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
@@ -330,7 +330,7 @@ class PeopleWithValue(JointNoisePart):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
-        return people_of(context, share, context.field(self.column, "count"))
+        return people_release(context, share, context.field(self.column, "count"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -27,7 +27,7 @@ from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, people_of
+from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, people_release
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPeople, OfPersonValues
 from beam_dp.mechanisms.metrics.released import Description, Release, Released
@@ -127,7 +127,7 @@ class Preprocessing(OfPersonValues):
         people, spent = None, search.amount
         if self.statistic != "sum":
             counted = context.field(self.source, "count")
-            people = people_of(context, counting, counted, each=True)
+            people = people_release(context, counting, counted, each=True)
             spent += counting.amount
         noise = share.like(share.amount - spent)
         peak = "sum" if self.person_value == "sum" else "peak"
@@ -160,14 +160,14 @@ class Preprocessing(OfPersonValues):
         return False
 
     @property
-    def share(self) -> Fraction:
+    def trimmed(self) -> Fraction:
         """The share that a trimmed mean leaves out at each end."""
         return Fraction(0)
 
     @property
     def beyond(self) -> Fraction:
         """Which share of the people may be beyond R, as they hardly move the statistic."""
-        return _BEYOND_MEDIAN if self.statistic == "median" else self.share
+        return _BEYOND_MEDIAN if self.statistic == "median" else self.trimmed
 
 
 @dataclasses.dataclass(frozen=True)
@@ -228,7 +228,7 @@ class TrimmedMean(Preprocessing):
         checks.fraction_between("TrimmedMean", "trim", self.trim, 0, Fraction(1, 2), hint)
 
     @property
-    def share(self) -> Fraction:
+    def trimmed(self) -> Fraction:
         """The share that is left out at each end."""
         return checks.decimal("TrimmedMean", "trim", self.trim)
 
@@ -336,7 +336,7 @@ class PreprocessedRelease(Release):
             return self.metric.exact_sensitivity / self.metric.exact_unit**self._power
         assert bound is not None
         people = max(Fraction(1), Fraction(2 ** (level / _QUARTERS)))
-        kept = 1 - 2 * self.metric.share
+        kept = 1 - 2 * self.metric.trimmed
         return Fraction(2 * bound) ** self._power / (people * kept)
 
     @property
@@ -368,7 +368,7 @@ class PreprocessedRelease(Release):
         empty = round(
             self.metric.exact_empty / self.metric.exact_unit**self._power * steps_per_unit
         )
-        trim = self.metric.share or Fraction(1, 10)
+        trim = self.metric.trimmed or Fraction(1, 10)
         statistic = groups.PreprocessedStatistic(
             self.metric.statistic, sensitivity, empty, resolution, trim
         )
@@ -389,7 +389,7 @@ class PreprocessedRelease(Release):
         elif self._power == 2:
             delta, per = 4.0, " R^2/n"
         else:
-            delta, per = float(2 / (1 - 2 * self.metric.share)), " R/n"
+            delta, per = float(2 / (1 - 2 * self.metric.trimmed)), " R/n"
         return Description(
             f"preprocessing for a {self.known} sensitivity, then noise",
             f"{adder.mean_error * delta:.4g}{per} + |f - g|",

@@ -228,7 +228,7 @@ def _check_p(subject: str, name: str, p: checks.Real) -> None:
     checks.require(fine, subject, "p", rule, "Write p=0.001.")
 
 
-def stated(error: float, people: float) -> float:
+def usable_error(error: float, people: float) -> float:
     """Return how far a rank may be off; infinite, where that is more than a tenth of the people.
 
     This is the rule by which ranks are marked as being of little use: tables, pages and files show
@@ -339,7 +339,7 @@ class RankRelease(OfLines):
 
     Attributes:
         unit: what one unit is worth.
-        count: what a noisy number of people costs, which says if they are few (`stated`).
+        count: what a noisy number of people costs, which says if they are few (`usable_error`).
         search: the search, with its budget.
         candidates: the public outputs.
         alone: whether one number per partition is released, and not a row of numbers.
@@ -382,7 +382,7 @@ class RankRelease(OfLines):
         answers = self.search.answers(node, self.candidates, noise, size)
         ends = [float(max(p, 1 - p)) for p in self.search.shares]
         return [
-            answer._replace(error=stated(clip.error(answer.error, end), size * clip.rows))
+            answer._replace(error=usable_error(clip.error(answer.error, end), size * clip.rows))
             for answer, end in zip(answers, ends, strict=True)
         ]
 
@@ -603,7 +603,7 @@ class ExtremeRelease(Release):
     With a chance of at most `false_stop`, or twice that where the largest is below 0 (the smallest
     above it), the released value is above all data; else the largest number is above the candidate
     before it. Where more than a tenth of the people may be beyond the value, nothing is said of the
-    largest number (`stated`); where more than half of them may be, or people are too few, it is
+    largest number (`usable_error`); where more than half of them may be, or people are too few, it is
     NaN.
 
     Attributes:
@@ -648,7 +648,9 @@ class ExtremeRelease(Release):
         # An error of one person is no reason to hide a number, however few people there are.
         drawn = [e if e.error <= max(1, _HALF * e.people) else Answer() for e in drawn]
         values = as_array([answer.value(self.candidates) * sign + 0 for answer in drawn])
-        errors = np.array([stated(answer.error, answer.people) for answer in drawn], np.float64)
+        errors = np.array(
+            [usable_error(answer.error, answer.people) for answer in drawn], np.float64
+        )
         steps = np.array([self._step(answer.candidate) for answer in drawn], np.float64)
         below = np.where(np.isfinite(errors), steps, math.inf)
         return Released.between(values, *(below, math.inf)[::sign])
@@ -718,7 +720,9 @@ class KthRelease(OfLines):
         clip = self._clip(own, noise)
         search = dataclasses.replace(self.search, worth=clip.rows)
         answer = self._scanned(own, search, noise)
-        return answer._replace(error=stated(clip.error(answer.error), answer.people * clip.rows))
+        return answer._replace(
+            error=usable_error(clip.error(answer.error), answer.people * clip.rows)
+        )
 
     def _clip(self, own: Lines, noise: Noise) -> RowClip:
         """Return C, by the rows from the place on where the first scan ends."""

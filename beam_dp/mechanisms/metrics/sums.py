@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
-from beam_dp.mechanisms.metrics.additive.additive_release import clipped_sum, people_of
+from beam_dp.mechanisms.metrics.additive.additive_release import clipped_sum, people_release
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
 from beam_dp.mechanisms.metrics.profiled import Profiled
@@ -171,7 +171,7 @@ class PeopleCount(Metric):
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the number plus noise."""
-        return people_of(context, share)
+        return people_release(context, share)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the number without k people, for those who search it themselves."""

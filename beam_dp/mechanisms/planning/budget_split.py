@@ -30,7 +30,7 @@ class SelectionRequest:
     pre_threshold: int
 
 
-def weights_of(asked: Sequence[Metric]) -> dict[MetricPart, Fraction]:
+def part_weights_of(asked: Sequence[Metric]) -> dict[MetricPart, Fraction]:
     """Return the weight of every part: its share of what centres leave of its metrics' weights."""
     weights: dict[MetricPart, Fraction] = {}
     for metric in asked:

@@ -12,14 +12,14 @@ from fractions import Fraction
 
 from beam_dp.mechanisms.accounting.budget import Budget, Entry, check_total, cost_of_all
 from beam_dp.mechanisms.bounding.table import Column, Field, Role, table_order
-from beam_dp.mechanisms.histogram_choice.clip_choice import share_of_norm
+from beam_dp.mechanisms.histogram_choice.clip_choice import clip_share_of_norm
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.base import Context, Metric, MetricPart
 from beam_dp.mechanisms.metrics.released import ALPHA, Profiler
 from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold, best_selection
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.budget_split import share_out, weights_of
+from beam_dp.mechanisms.planning.budget_split import part_weights_of, share_out
 from beam_dp.mechanisms.planning.program import NOTHING, Adaptive, Program, Step, needs_rows
 from beam_dp.mechanisms.planning.request import Request
 
@@ -106,7 +106,7 @@ def program_at(request: Request, max_partitions: int, chosen: Adaptive = NOTHING
     # Partitions are selected before a bound is chosen: their share must be the same for all bounds.
     shared = max_partitions if selecting is None else request.ladder[0]
     gaussian = may_be_gaussian(request, partitions)
-    composed, shares = share_out(budget, weights_of(metrics), shared, selecting, gaussian)
+    composed, shares = share_out(budget, part_weights_of(metrics), shared, selecting, gaussian)
     selection, costs = None, request.centre_costs
     entries = [(SEARCH, request.search_cost, 1)] if request.searches else []
     entries += [(CAP, request.cap_cost, 1)] if request.chooses_cap else []
@@ -128,7 +128,7 @@ def program_at(request: Request, max_partitions: int, chosen: Adaptive = NOTHING
     wanted = {part: each for part, each in shares.items() if part is not None}
     both = gaussian and not composed.is_zcdp and partitions != 1
     delta = composed.delta - (shares[None].delta if None in shares else 0)
-    steps, normal, of_steps = build(metrics, wanted, context, delta if both else None)
+    steps, with_gaussian, of_steps = build(metrics, wanted, context, delta if both else None)
     entries += of_steps
     check_total(composed, entries[first:])
     return Program(
@@ -138,7 +138,7 @@ def program_at(request: Request, max_partitions: int, chosen: Adaptive = NOTHING
         columns=context.columns,
         fields=tuple(context.fields),
         steps=steps,
-        gaussian=normal,
+        gaussian=with_gaussian,
         selection=selection,
         entries=tuple(entries),
         composed=composed,
@@ -192,7 +192,7 @@ def build(
 
     What adds up over several partitions is clipped by its L1 norm and has Laplace noise, or by its
     L2 norm and has Gaussian noise: two noisy histograms say which one errs less. Both are paid, a
-    half of `share_of_norm` each. All the noise together costs (epsilon, delta): as Laplace noise
+    half of `clip_share_of_norm` each. All the noise together costs (epsilon, delta): as Laplace noise
     epsilon is split, as Gaussian noise the rho that implies (epsilon, delta) is. Where partitions
     are so few that Laplace noise errs less whatever people have, there is no choice.
 
@@ -208,7 +208,7 @@ def build(
     split = [
         s for s in steps if delta is not None and s.release.clip and s.release.clip.measure.norm
     ]
-    normal = steps
+    gaussian = steps
     entries = [entry for step in steps for entry in _entries(step, context)]
     if (
         split
@@ -216,7 +216,8 @@ def build(
         and _gauss_may_win([shares[s.part] for s in split], context, delta)
     ):
         halves = {
-            step.part: share_of_norm(shares[step.part], context.partitions) / 2 for step in split
+            step.part: clip_share_of_norm(shares[step.part], context.partitions) / 2
+            for step in split
         }
         clips = {part: shares[part].scaled(half) for part, half in halves.items()}
         left = {
@@ -226,21 +227,21 @@ def build(
         whole = sum(share.amount for share in left.values())
         noise = {p: Budget(s.amount, delta * s.amount / whole) for p, s in left.items()}
         rho = Budget(whole, delta).to_zcdp()
-        of_gauss = [(part, rho.scaled(share.amount / whole)) for part, share in left.items()]
-        each = [*{**shares, **noise}.items(), *of_gauss]
+        of_gaussian = [(part, rho.scaled(share.amount / whole)) for part, share in left.items()]
+        each = [*{**shares, **noise}.items(), *of_gaussian]
         made = _steps(asked, each, context, clips)
         steps, others = made[: len(shares)], made[len(shares) :]
         labels = {step.part: step.label for step in steps}
         twins = {step.part: dataclasses.replace(step, label=labels[step.part]) for step in others}
-        normal = [twins.get(step.part, step) for step in steps]
+        gaussian = [twins.get(step.part, step) for step in steps]
         entries = [entry for step in steps for entry in _entries(step, context)]
         for twin in twins.values():
             [_, *choices] = _entries(twin, context)  # the noise is one or the other
             entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
     if context.partitions == 1:
-        same, steps = normal is steps, _joined(steps)
-        normal = steps if same else _joined(normal)
-    return tuple(steps), tuple(normal), entries
+        same, steps = gaussian is steps, _joined(steps)
+        gaussian = steps if same else _joined(gaussian)
+    return tuple(steps), tuple(gaussian), entries
 
 
 def _steps(

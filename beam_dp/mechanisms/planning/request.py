@@ -26,7 +26,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.metrics.base import CENTRE, CentreRequest, Metric
 from beam_dp.mechanisms.noise.partition_selection import MOST
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.budget_split import SelectionRequest, share_out, weights_of
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest, part_weights_of, share_out
 
 SEARCH_SHARE = Fraction(2, 25)
 """The part of the whole budget that the search for the bound costs."""
@@ -95,7 +95,9 @@ class Request:
         """
         if not self.chooses:
             return self.budget
-        return share_out(self.budget, weights_of(self.metrics), self.ladder[0], self.selection)[0]
+        return share_out(
+            self.budget, part_weights_of(self.metrics), self.ladder[0], self.selection
+        )[0]
 
     @functools.cached_property
     def _centre_shares(self) -> dict[CentreRequest, Fraction]:

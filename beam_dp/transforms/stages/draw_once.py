@@ -391,7 +391,7 @@ class ChooseParameters(beam.PTransform[beam.PCollection[bytes], beam.PCollection
 
 
 @dataclasses.dataclass(eq=False)
-class SelectFirst(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Selected]]):
+class DrawSelection(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Selected]]):
     """Turn (bucket, packed weights) into the selected partitions, behind a barrier.
 
     Nothing is selected in a bucket without weights. That is kept too: else the files of the draws

@@ -23,8 +23,8 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOBODY,
     WINDOWS,
     ClipChoice,
-    share_of_clip,
-    share_of_norm,
+    clip_share_of_norm,
+    clip_share_of_partition,
 )
 from beam_dp.mechanisms.histogram_choice.clipping_loss import (
     SHARED_CLIP,
@@ -55,11 +55,11 @@ def histogram(buckets: int = 11, sides: int = 1, **people: int) -> np.ndarray:
 
 
 def test_the_shares_follow_the_partitions():
-    assert share_of_clip(1, 1) == Fraction(2, 5)
-    assert share_of_clip(None, 1) == share_of_clip(None, 9) == Fraction(1, 8)
+    assert clip_share_of_partition(1, 1) == Fraction(2, 5)
+    assert clip_share_of_partition(None, 1) == clip_share_of_partition(None, 9) == Fraction(1, 8)
     for partitions in (1, 2, 3, 4, 5, 10, 100, 1000, 10**6):
         for max_partitions in (1, 2, 7):
-            share = share_of_clip(partitions, max_partitions)
+            share = clip_share_of_partition(partitions, max_partitions)
             assert Fraction(1, 32) <= share <= Fraction(2, 5)
             expected = min(0.4, max(1 / 32, 0.8 / math.sqrt(partitions * max_partitions)))
             assert float(share) == pytest.approx(expected, abs=1e-3)
@@ -67,7 +67,9 @@ def test_the_shares_follow_the_partitions():
 
 def test_the_share_of_a_norm_and_the_tail_pass_from_one_partition_to_many():
     for budget, least in ((Budget(1), 1 / 6), (Budget.zcdp(0.5), 0.1), (Budget(0.01), 0.4)):
-        shares = [float(share_of_norm(budget, partitions)) for partitions in (1, 2, 8, 100, None)]
+        shares = [
+            float(clip_share_of_norm(budget, partitions)) for partitions in (1, 2, 8, 100, None)
+        ]
         expected = [max(least, 0.4 * each**-0.3) for each in (1, 2, 8, 100)]
         assert shares == pytest.approx([*expected, least], abs=5e-3)
     tails = [tail_of(partitions) for partitions in (0, 1, 2, 10**9)]

@@ -23,7 +23,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
-from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, share_of_norm
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, clip_share_of_norm
 from beam_dp.mechanisms.metrics.additive import additive_release
 from beam_dp.mechanisms.metrics.additive.additive_release import (
     FINE,
@@ -32,7 +32,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import (
     Limits,
     clipped_sum,
     draw_jointly,
-    people_of,
+    people_release,
 )
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import Context
@@ -256,7 +256,7 @@ def test_counts_of_rows_and_people_are_exact_without_noise():
     found = drawn(made(False, partitions=3, source=ROWS), rows, 3, 8)
     assert found.values.tolist() == [sum(row.partition[0] == p for row in rows) for p in range(3)]
     for source in (PEOPLE, 0):
-        people = people_of(Context((), partitions=1), Budget(1), source)
+        people = people_release(Context((), partitions=1), Budget(1), source)
         found = people.draw(view_of(rows, people.measures, 3).at(0), ZeroNoise())
         expected = [
             sum(p in vector and (source == PEOPLE or vector[p] > 0) for vector in vectors)
@@ -297,7 +297,7 @@ def test_the_noise_has_the_scale_of_the_sensitivity(budget):
 def test_the_noise_of_the_clip_is_in_every_partition_and_paid_once(budget):
     release, noise = made(budget=budget, partitions=4), Asked()
     drawn(release, random_rows(random.Random(6), 30, 4), 4, 2, noise)
-    clip, share = release.measure.thresholds[2], budget.amount * (1 - share_of_norm(budget, 4))
+    clip, share = release.measure.thresholds[2], budget.amount * (1 - clip_share_of_norm(budget, 4))
     size = clip * additive_release.grid_of(clip, STEPS)
     kind, asked = (
         ("gaussian", size**2 / (2 * share)) if budget.is_zcdp else ("laplace", share / size)
@@ -485,7 +485,7 @@ class Recorded(OneDraw):
 def test_people_of_few_partitions_take_the_box_where_it_errs_less(monkeypatch, budget, partitions):
     """Who is in one of five partitions has an L1 norm of 1; who is in all of them has one of 5."""
     monkeypatch.setattr(noise_on_a_sum, "OneDraw", Recorded)
-    release = people_of(Context((), partitions=5), budget)
+    release = people_release(Context((), partitions=5), budget)
     pairs = itertools.product(range(4000), range(partitions))
     rows = [Row((person, 0), ((person + more) % 5, 0), (1,)) for person, more in pairs]
     choice = release.clip.choose(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
@@ -505,7 +505,7 @@ def test_people_of_few_partitions_take_the_box_where_it_errs_less(monkeypatch, b
     some = [row for row in rows if row.partition[0] < 4]
     release.draw(view_of(some, release.measures, 4).at(0, choice).among(5), ZeroNoise())
     assert not Recorded.hidden  # partitions of several buckets have no draw to share
-    assert not people_of(Context((), partitions=65), budget).box
+    assert not people_release(Context((), partitions=65), budget).box
 
 
 # ------------------------------------------------------------------------------------ shares of rows
@@ -634,7 +634,7 @@ def pool(*costs: Fraction) -> list[AdditiveRelease]:
     numbers = [
         made(False, budgets[0], source=ROWS, given=Fraction(2)),
         made(True, budgets[1], given=Fraction(3)),
-        people_of(context, budgets[2]),
+        people_release(context, budgets[2]),
     ]
     shared = JointNoise(cost_of_all(budgets), tuple(number.signed for number in numbers))
     return [
@@ -714,7 +714,7 @@ def test_what_two_looks_leave_goes_to_the_noise_of_several_partitions_too() -> N
     everybody = view_of(rows, [release.measure], 1, shared=True)
     choice, asked = release.clip.choose(everybody.at(0), ZeroNoise()), Asked()
     found = release.draw(view_of(rows, release.measures, 2).at(0, choice), asked)
-    cost = 10 * (1 - Fraction(3, 4) * share_of_norm(Budget(10), 2))  # a quarter of it is left
+    cost = 10 * (1 - Fraction(3, 4) * clip_share_of_norm(Budget(10), 2))  # a quarter of it is left
     size = 5 * additive_release.grid_of(5, STEPS)
     assert asked.asked == [("laplace", cost / size, 2)] and found.values.tolist() == [5000, 5000]
     assert release.mean_error(choice) == pytest.approx(float(1 / cost), rel=0.01)

@@ -37,7 +37,7 @@ from beam_dp.mechanisms.noise.partition_selection import WeightedThreshold
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics.enclosures import root_below
 from beam_dp.mechanisms.planning import adaptive
-from beam_dp.mechanisms.planning.budget_split import SelectionRequest, share_out, weights_of
+from beam_dp.mechanisms.planning.budget_split import SelectionRequest, part_weights_of, share_out
 from beam_dp.mechanisms.planning.compile import (
     CAP,
     SEARCH,
@@ -332,21 +332,21 @@ def test_partitions_are_selected_by_their_people():
 
 def test_a_selection_has_all_delta_or_half_beside_requests_that_want_some() -> None:
     selection, budget = SelectionRequest(Fraction(1), 1), dp.Budget(Fraction(2), Fraction(1, 10**6))
-    _, shares = share_out(budget, weights_of([dp.PeopleCount()]), 1, selection)
+    _, shares = share_out(budget, part_weights_of([dp.PeopleCount()]), 1, selection)
     assert shares[None] == dp.Budget(1, Fraction(1, 10**6))
     wanting, other = (dp.Ratio(name, method="local_sensitivity") for name in "xy")
-    whole, shares = share_out(budget, weights_of([wanting]), 4, selection)
+    whole, shares = share_out(budget, part_weights_of([wanting]), 4, selection)
     [part] = wanting.parts()
     assert whole == budget
     assert shares[part] == dp.Budget(1, Fraction(1, 2 * 10**6))
     assert shares[None] == dp.Budget(1, Fraction(1, 2 * 10**6))
-    _, shares = share_out(budget, weights_of([wanting, other]), 4, selection)
+    _, shares = share_out(budget, part_weights_of([wanting, other]), 4, selection)
     assert [share.delta / budget.delta for share in shares.values()] == [0.25, 0.25, 0.5]
 
 
 def test_the_parts_of_a_mean_share_what_its_centre_leaves() -> None:
     asked = dp.Mean("x", weight=2), dp.Max("y")
-    weights = weights_of(asked)
+    weights = part_weights_of(asked)
     of_each = [sum(weights[part] for part in metric.parts()) for metric in asked]
     assert of_each == [2 * (1 - CENTRE), 1]
     assert 2 * CENTRE + sum(of_each) == sum(metric.weight for metric in asked)
@@ -354,7 +354,9 @@ def test_the_parts_of_a_mean_share_what_its_centre_leaves() -> None:
 
 def built(asked, budget=None, max_partitions=2):
     """Return the steps and the entries of the account."""
-    whole, shares = share_out(budget or dp.Budget(4.0), weights_of(asked), max_partitions, None)
+    whole, shares = share_out(
+        budget or dp.Budget(4.0), part_weights_of(asked), max_partitions, None
+    )
     steps, _, entries = build(
         asked, shares, Context(columns_of(asked), max_partitions=max_partitions)
     )

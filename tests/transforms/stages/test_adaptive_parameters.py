@@ -104,7 +104,9 @@ def steps_of(
     bounder = Bounder(bounds, program.fields, KEY, keep_rows=program.keep_rows)
     how = program, noise, Barriers()
     select = (
-        functools.partial(draw_once.SelectFirst, *how, 2) if program.selection is not None else None
+        functools.partial(draw_once.DrawSelection, *how, 2)
+        if program.selection is not None
+        else None
     )
     choices = First(program, draw_once.ChooseParameters(*how), select) if first else None
     measures = program.measures, program.shared_measures

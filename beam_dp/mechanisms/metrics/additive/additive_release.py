@@ -62,8 +62,8 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
     SHARED_VALUES,
     ClipChoice,
-    share_of_clip,
-    share_of_norm,
+    clip_share_of_norm,
+    clip_share_of_partition,
 )
 from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
@@ -446,7 +446,7 @@ def draw_jointly(
     return [number.released(each, sums, clips, shared) for number, each, sums in triples]
 
 
-def people_of(
+def people_release(
     context: Context, share: Budget, source: int = PEOPLE, *, each: bool = False, box: bool = True
 ) -> AdditiveRelease:
     """Return the number of people per partition, plus noise: a person adds at most 1 to each.
@@ -480,7 +480,7 @@ def each_partition(
     """
     measure, clip = contribution.measure, None
     if len(measure.thresholds) > 1:
-        part = share_of_clip(context.partitions, context.max_partitions)
+        part = clip_share_of_partition(context.partitions, context.max_partitions)
         cost, share = share.split((part, 1 - part))
         numbers = context.partitions or _UNKNOWN
         choice = ClipChoice(cost, measure.thresholds, anchored=True, numbers=numbers)
@@ -536,7 +536,7 @@ def clipped_sum(
     if len(octaves) > 1:
         cost = context.clip
         if cost is None:
-            part = share_of_norm(share, context.partitions)
+            part = clip_share_of_norm(share, context.partitions)
             cost, noise_cost = share.split((part, 1 - part))
         known = -1 if widest is None else bisect.bisect_left(octaves, widest)
         choice = (ClipChoice if share.is_zcdp else CliffChoice)(
