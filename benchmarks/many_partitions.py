@@ -7,10 +7,11 @@
 
 The expert keeps L partitions of a person, cuts what they add to each at C, spends all of the budget
 on noise, and knows the L and the C that err least for these very data. Means and variances are made
-of sums, each with an equal part of the budget; numbers that are released together share these. All
+of sums, each with an equal part of the budget; numbers that are released together share these. Of
+different values the expert keeps the best number of pairs (partition, value) of each person. All
 partitions are public.
 
-An error of sums and counts is the sum of |released - true| over the sum of the true numbers; of
+An error of sums, counts and distinct counts is the sum of |released - true| over the sum of the true numbers; of
 others it is the median over partitions of |released - true|, in units of the spread of the true
 numbers. It is the middle of all releases, with one partition the 95% quantile of ten times as many.
 Inside: how many of 100 intervals hold, by partitions and by size; the third number is of those that
@@ -40,6 +41,10 @@ LIMITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200)
 QUANTILES = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9999, 1.0)
 ASIDE = ("hopeless", "unseen")
 """Kinds that no mechanism serves, or that no release may know; they do not count."""
+TOTALS = (dp.Sum, dp.Count, dp.DistinctCount)
+"""What has errors beside the sum of the true numbers."""
+PAIRS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
+"""So many pairs of a person an expert may keep."""
 ALONE = 10
 """So many more releases are drawn of one partition."""
 TIED, PEOPLE = "60% are 100", 10_000
@@ -86,7 +91,7 @@ def true_sums(kind: Kind, centre: float) -> Sums:
 def error(metric: Metric, drawn: np.ndarray, truth: np.ndarray) -> float:
     """Return the error of draws: an array (draws, partitions)."""
     off = np.abs(drawn - truth)
-    if isinstance(metric, (dp.Sum, dp.Count)):
+    if isinstance(metric, TOTALS):
         found = np.nansum(off, axis=1) / (np.abs(truth).sum() or 1.0)
     else:
         found = np.nanmedian(off, axis=1) / (truth.std() or np.abs(truth).mean())
@@ -118,8 +123,34 @@ def two_bounds(kind: Kind, values: np.ndarray, noise: Noise) -> np.ndarray:
     return taken
 
 
+def different(kind: Kind) -> np.ndarray:
+    """Return how many different values each partition has."""
+    pairs = np.unique(np.stack([kind.partition, kind.value]), axis=1)
+    return np.bincount(pairs[0].astype(int), minlength=kind.partitions).astype(float)
+
+
+def best_pairs(kind: Kind, noise: Noise) -> float:
+    """Return the error of numbers of different values, of the best number of pairs."""
+    random, truth = np.random.default_rng(3), different(kind)
+    own = np.unique(np.stack([kind.person, kind.partition, kind.value]), axis=1)
+    own = own[:, np.lexsort((random.random(own.shape[1]), own[0]))]
+    starts = np.flatnonzero(np.diff(own[0], prepend=-1))
+    sizes = np.diff(starts, append=own.shape[1])
+    rank = np.arange(own.shape[1]) - np.repeat(starts, sizes)
+    found = []
+    for most in PAIRS:
+        person, part, value = own[:, rank < most]
+        counted = different(dataclasses.replace(kind, person=person, partition=part, value=value))
+        counted = np.pad(counted, (0, len(truth) - len(counted)))
+        drawn = counted + noise(most, most, (50, len(truth)))
+        found.append(error(dp.Count(), drawn, truth))
+    return min(found)
+
+
 def expert(kind: Kind, metrics: Asked, epsilon: float, zcdp: bool) -> list[float]:
     """Return the expert's error of each metric."""
+    if isinstance(metrics[0], dp.DistinctCount):
+        return [best_pairs(kind, noise_of(epsilon, zcdp))]
     asked = needed(metrics)
     centre = float(np.median(kind.value)) if sum(asked) > 1 else 0.0
     noise = noise_of(epsilon / (math.sqrt(sum(asked)) if zcdp else sum(asked)), zcdp)
@@ -180,12 +211,19 @@ def planned(releases: Releases) -> float:
 
 def compare(kind: Kind, metric: Metric, known: float, drawn: Interval, plan: float) -> Line:
     """Compare releases of a number with the truth and the expert's error."""
-    truth = number(metric, true_sums(kind, 0.0), 0.0)
+    counts = isinstance(metric, dp.DistinctCount)
+    truth = different(kind) if counts else number(metric, true_sums(kind, 0.0), 0.0)
     value, low, high = (np.where(drawn.empty, np.nan, end) for end in drawn[:3])
     holds = drawn.holds(truth)
     kept = ~doubtful(value.ravel(), low.ravel(), high.ravel()).reshape(holds.shape)
-    sums = isinstance(metric, (dp.Sum, dp.Count))
-    size = np.abs(truth if sums else np.bincount(kind.partition, minlength=len(truth))) + 1e-12
+    size = (
+        np.abs(
+            truth
+            if isinstance(metric, TOTALS)
+            else np.bincount(kind.partition, minlength=len(truth))
+        )
+        + 1e-12
+    )
     return Line(
         kind.name,
         metric.output,
