@@ -149,7 +149,7 @@ def changed(path: str, change: Callable[[str | None], tuple[str, Made]]) -> Made
             return made
         time.sleep(PAUSE)
     rule = f"be changed by fewer jobs at once: it took more than {PATIENCE:.0f} s"
-    hint = "Read the ledger, and run again if this run is not charged" if written else ""
+    hint = "Read the ledger, and run again if this run is not charged"
     raise checks.ParameterError("Ledger", f"path {path!r}", rule, hint)
 
 

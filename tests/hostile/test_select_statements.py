@@ -84,6 +84,8 @@ STATEMENTS = """SELECT count(*) FROM rows JOIN 'stops.csv' USING (stop)
     SELECT quantile_cont(x, y) AS n FROM rows
     SELECT quantile_cont(x, [0.1, 0.9]) AS n FROM rows
     SELECT quantile_cont(x, 2) AS n FROM rows
+    SELECT quantile_cont(x, 1) AS n FROM rows
+    SELECT quantile_cont(x, 0) AS n FROM rows
     SELECT quantile_cont(x) AS n FROM rows
     SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY x DESC) AS n FROM rows
     SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY x) AS n FROM rows

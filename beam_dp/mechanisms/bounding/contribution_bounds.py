@@ -19,9 +19,9 @@ class ContributionBounds:
     down or up by a keyed hash, so that means and shares stay what they are on average. (Beyond
     1,024 different rows of a person in a partition, 1,024 of them stand for all.)
 
-    Counts, sums, means, shares and distinct values need no bound: each person's contribution to all partitions is
-    clipped once, to a size that is chosen privately (`metrics.additive`). Give a bound only to
-    drop rows of heavy contributors before that.
+    Counts, sums, means, shares and distinct values need no bound: each person's contribution to all
+    partitions is clipped once, to a size that is chosen privately (`metrics.additive`). Give a
+    bound only to drop rows of heavy contributors before that.
 
     The noise of ranks, extremes, the most frequent value and others grows with the number of
     partitions in which one person counts. By default that bound is chosen privately, so that loss

@@ -25,8 +25,6 @@ _SHARE_POWER = 0.3
 """The share of a norm's clip falls with this power of the number of partitions."""
 NOT_GIVEN_BACK = 0.5
 """What a lost unit counts for in the choice of a norm's clip: about half of it is given back."""
-SHARED_VALUES = 0.1
-"""The same for different values, which others may have too."""
 WINDOWS = (1, 2, 4)
 """How many neighbouring buckets are taken together."""
 NOBODY = (1e-6, 3e-3)

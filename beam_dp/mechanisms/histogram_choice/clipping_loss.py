@@ -67,8 +67,6 @@ _KNOWN = 4.0
 partitions."""
 _GIVEN = 0.7
 """So much of the power of the norm by which sums grow goes into the numbers (`ClippingLoss`)."""
-_OWN = 2.0
-"""An interval has so much more than is given back of different values that are lost."""
 
 
 class WithinBuckets(NamedTuple):
@@ -339,9 +337,9 @@ class ClippingLoss:
     are in several partitions: numbers are given back with p = 0. That was measured best. Where
     numbers have both signs, p is 0.
 
-    *Different values* (`covers`). People keep K values, which are S different ones: of what is lost,
-    the part min(1, S / K) is given back. Of values that many people have nothing is lost, so an
-    interval has `_OWN` times that part, for those above the clip may have rarer ones.
+    *Different values* (`covers`). People keep K values, which are S different ones: of what is
+    lost, the part min(1, S / K) is given back. Those above the clip may own rarer values than
+    others: an interval has all of the loss, with p = 1.
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).
@@ -377,7 +375,8 @@ class ClippingLoss:
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return the sums of sizes, of their squares, of what losses are given back by, of numbers.
 
-        They are in scales, as squares overflow. The last is the third where numbers have both signs.
+        They are in scales, as squares overflow. The last is the third where numbers have both
+        signs.
         """
         sizes, weights = self.sizes(values), self._weights(values)
         numbers = weights if self._signed else values.astype(float)
@@ -403,7 +402,7 @@ class ClippingLoss:
         powers = np.linspace(0, 1, 101)
         power = np.interp(whole, kept @ norms[:, None] ** powers, powers)
         given = _GIVEN * power if power < 1 else 0.0
-        sums = (norms**each for each in (given, power))
+        sums = (norms**each for each in (given, 1.0 if self.covers else power))
         given, most = (whole * (lost @ each) / (kept @ each) for each in sums)
         return float(given), float(most)
 
@@ -465,7 +464,7 @@ class ClippingLoss:
             other = sizes**2 / sums[1]
         share = np.maximum(SPREAD * np.maximum(sizes / sums[0], other), NET * rows)
         total = max(sums[3], 0.0) * self.scale
-        more = self._sum_of_norm(total)[1] * min(1.0, _OWN * self._own(total))
+        more = self._sum_of_norm(total)[1]
         distances = []
         for sign, side in ((-1, self.below), (1, self.above)):
             whole, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))

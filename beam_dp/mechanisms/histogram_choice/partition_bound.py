@@ -90,7 +90,8 @@ class BoundChoice:
     def lost_share(self) -> float:
         """About how many pairs are cut for each that stays, at most; inf: nobody is shown.
 
-        An estimate (`clipping_loss.lost`): beyond the highest step that shows people, counts go on falling.
+        An estimate (`clipping_loss.lost`): beyond the highest step that shows people, counts go on
+        falling.
         """
         edges = self.choice.thresholds
         if self.bound == edges[-1] < LADDER[-1]:  # nobody has more

@@ -66,10 +66,11 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
 
     A noisy sum of distances from a centre is divided by a noisy number of rows (people) that have a
     value, each by one clip (`clipped_sum`); no bound on values or rows is asked for. The centre is
-    a median of people's own means, which a part of the metric's budget chooses (`CENTRE`). Two
-    thirds of what is left are for the sum: D / N, with clips C and K, and noise of x C on D and of
-    y K on N, is off by about (C / N) (x - r y), r = (D / C) / (N / K), and r is small near the
-    centre. (Three quarters err a little less, and leave more intervals open where rows are few.)
+    a median of people's own means, which a part of the metric's budget chooses (`CENTRE`). Where
+    the mean has noise of its own, two thirds of what is left are for the sum: D / N, with clips C
+    and K, and noise of x C on D and of y K on N, is off by about (C / N) (x - r y), r = (D / C) /
+    (N / K), and r is small near the centre. (Three quarters err a little less, and leave more
+    intervals open where rows are few.)
 
     Where `Sum(column)` and `Count()` are asked for too (with per="person", `PeopleCount()`), all
     three are made of two numbers: the count N, and the sum D of distances from the centre c. The
@@ -82,8 +83,8 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
     each part moves the quotient. Where that of the count reaches 0, there are too few rows: the
     mean is NaN. It is NaN too where no centre was found and too few people show how far values are
     from 0. Where too few show how far they are from a chosen centre, it is that centre, with an
-    open interval. The mean is from `low` to `high`. Totals of people may be beyond: over people only a
-    `low` of 0 or more, and a `high` of 0 or less, are ends of the mean.
+    open interval. The mean is from `low` to `high`. Totals of people may be beyond: over people
+    only a `low` of 0 or more, and a `high` of 0 or less, are ends of the mean.
 
     Attributes:
         column: the value column; rows without a valid value do not count.

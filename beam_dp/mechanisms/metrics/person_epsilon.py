@@ -67,13 +67,12 @@ class PersonEpsilonRelease(PreprocessedRelease):
 
     epsilons: tuple[Fraction, ...]
 
-    def _values(
-        self, view: PartitionView, levels: np.ndarray, bound: int | None, noise: Noise
-    ) -> np.ndarray:
+    def _values(self, view: PartitionView, levels: np.ndarray, noise: Noise) -> np.ndarray:
         values = np.full(view.size, 0.0)
         for partition, lines in enumerate(view.owned(0)):
             tiers = np.minimum(lines.counts, len(self.epsilons)) - 1
-            delta = self._largest(int(levels[partition]), bound)
+            level = int(levels[partition])
+            delta = self._largest(level, self._bound(view, level))
             values[partition] = self._drawn(integers.widen(lines.items), tiers, delta, noise)
         return values
 

@@ -9,8 +9,8 @@ of people, `ClipChoice`), n (noise), and g plus noise of size Delta (Dwork, Roth
 Bun, Steinke 2016, Lemma 2.3).
 
 R is up to where the histogram shows people; for a trimmed mean, and a median, up to where it shows
-all but the share that is trimmed, or a quarter, whose numbers hardly move them. Measured beside
-all, errors fall to between a half and a twentieth, in six kinds of data and 1 to 200 partitions.
+all but so many as are trimmed, or a quarter, of the n people: wherever these others are, their
+numbers hardly move the statistic of a partition with n people.
 
 n is taken at the lower end of its noise, and rounded down to a power of 2^(1/4): all partitions
 with the same power are computed together. g is an integer number of steps of a grid (`grid`).
@@ -59,8 +59,8 @@ class Preprocessing(OfPersonValues):
     The statistic f is replaced by the closest g that one person moves by at most Delta (Cummings
     and Durfee 2020), and noise of that size is added. By default Delta is found privately: a third
     of the budget chooses a bound R on people's numbers (the octave up to which the histogram of
-    `Sum`'s clip shows people; for trimmed means all but those who are trimmed, for medians but a
-    quarter), a sixth buys a noisy number n of people, and Delta = 2 R / n (for
+    `Sum`'s clip shows people, but for as many as a trimmed mean leaves out, or a quarter for a
+    median), a sixth buys a noisy number n of people, and Delta = 2 R / n (for
     variances 4 R^2 / n, for trimmed means 2 R / n over the share that is left) is what one person
     among n with numbers from -R to R can move a mean by. It need not fit: whatever Delta is, the
     release is private, and a Delta that is too small or too large costs accuracy only. The interval
@@ -166,7 +166,7 @@ class Preprocessing(OfPersonValues):
 
     @property
     def beyond(self) -> Fraction:
-        """Which share of the people may be beyond R, as they hardly move the statistic."""
+        """Which share of a partition's people may be beyond R, as it hardly moves the statistic."""
         return _BEYOND_MEDIAN if self.statistic == "median" else self.trimmed
 
 
@@ -298,20 +298,17 @@ class PreprocessedRelease(Release):
             view: the partitions, with the choice of R; without where the sensitivity is given.
             noise: the randomness.
         """
-        bound = self._bound(view)
         values = np.full(view.size, math.nan)  # too few people for R
-        if bound is not None or self.metric.exact_sensitivity is not None:
-            values = self._values(view, self._levels(view, noise), bound, noise)
+        if self._bound(view, 0) is not None or self.metric.exact_sensitivity is not None:
+            values = self._values(view, self._levels(view, noise), noise)
         return Released.between(values, math.inf, math.inf)
 
-    def _values(
-        self, view: PartitionView, levels: np.ndarray, bound: int | None, noise: Noise
-    ) -> np.ndarray:
+    def _values(self, view: PartitionView, levels: np.ndarray, noise: Noise) -> np.ndarray:
         numbers, offsets = self._numbers(view)
         values = np.full(view.size, 0.0)
         for level in np.unique(levels).tolist():
             alike = np.flatnonzero(levels == level)
-            delta = self._delta(level, bound)
+            delta = self._delta(level, self._bound(view, level))
             values[alike] = self._noisy(*_groups(numbers, offsets, alike), delta, noise)
         if self._power == 2:
             values = np.maximum(values, 0.0)
@@ -324,11 +321,15 @@ class PreprocessedRelease(Release):
         least = np.maximum(self.people.draw(view.after(1), noise).low, 1.0)
         return np.asarray(np.floor(_QUARTERS * np.log2(least)), np.int64)
 
-    def _bound(self, view: PartitionView) -> int | None:
-        """Return R in units; None where nobody was shown, or where the sensitivity is given."""
+    def _bound(self, view: PartitionView, level: int) -> int | None:
+        """Return R in units for n = 2^(level / 4).
+
+        None where nobody was shown, or where the sensitivity is given.
+        """
         if self.clip is None or view.clip is None:
             return None
-        return self.clip.largest(view.clip, float(self.metric.beyond))
+        beyond = float(self.metric.beyond) * 2.0 ** (level / _QUARTERS)
+        return self.clip.largest(view.clip, beyond)
 
     def _delta(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units (squared units for variances)."""

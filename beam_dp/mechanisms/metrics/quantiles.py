@@ -603,8 +603,8 @@ class ExtremeRelease(Release):
     With a chance of at most `false_stop`, or twice that where the largest is below 0 (the smallest
     above it), the released value is above all data; else the largest number is above the candidate
     before it. Where more than a tenth of the people may be beyond the value, nothing is said of the
-    largest number (`usable_error`); where more than half of them may be, or people are too few, it is
-    NaN.
+    largest number (`usable_error`); where more than half of them may be, or people are too few, it
+    is NaN.
 
     Attributes:
         measure: one number per person, in buckets of the candidates; the sign says whether they

@@ -32,16 +32,18 @@ from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _MOST_ROWS = 1 << 62
+_STEPS = 1 << 30  # of a whole share: many values of a person have little each
 
 
 @dataclasses.dataclass(frozen=True)
 class CappedValues(Total):
     """A number that is computed from who has how many rows of which value, each person clipped.
 
-    *Different values, of a clip C that is given.* The statistic is the most values that can be covered when every person
-    covers at most C of theirs (a maximum flow, `packed_values.covered`): one person more raises it
-    by 0 to C, and it is never above the true number. Of the people who have a value, only one must
-    have room for it, so the true number is above it by at most what people lose.
+    *Different values, of a clip C that is given.* The statistic is the most values that can be
+    covered when every person covers at most C of theirs (a maximum flow, `packed_values.covered`):
+    one person more raises it by 0 to C, and it is never above the true number. Of the people who
+    have a value, only one must have room for it, so the true number is above it by at most what
+    people lose.
 
     *The rows of the most frequent value.* Let c_iv be the rows of person i with value v, and s_i
     the largest of them, on which the clip C is chosen as in `AdditiveRelease`. The statistic is M,
@@ -80,17 +82,17 @@ class CoveredValues(Total):
     """The number of different values, each covered by the people who have it, in part.
 
     Person i has n_il different values in partition l. C clips the norm T_i of these numbers, as of
-    a sum (`AdditiveRelease`): person i covers w_i of each of their values, all of it where
-    T_i <= C, else C r_i / s, r_i = s / T_i rounded down. The statistic is the sum over all values of
-    min(1, sum of the w_i of those who have it).
+    a sum (`AdditiveRelease`), in which they add b_il. They cover w_il = b_il / n_il of each of
+    their values, rounded down on the grid of the b_il. The statistic is the sum over all values of
+    min(1, sum of the w_il of those who have it).
 
-    Theorem. One person more raises it by 0 to b_il, what they add to the sum of the n_il as clipped.
-    The true number is from the statistic to the statistic + what people above C lose in that sum.
+    Theorem. One person more raises it by 0 to b_il. The true number is from the statistic to the
+    statistic + what people above C lose in that sum, n_il - b_il, and less than n_il steps of the
+    grid for rounding, a part of n_il / (`_STEPS` C).
 
-    Proof. Each of the n_il values rises by 0 to w_i, and n_il w_i <= b_il: where T_i <= C it is
-    n_il, else n_il times s / T_i rounded down is at most s n_il / T_i rounded down. The statistic
-    counts no value above 1. Of a value it lacks at most 1 - w_i for anyone who has it, so at most
-    the sum of n_il (1 - w_i) in all.
+    Proof. Each of the n_il values rises by 0 to w_il, and n_il w_il <= b_il. The statistic counts
+    no value above 1. Of a value it lacks at most 1 - w_il for anyone who has it, so at most the sum
+    of n_il (1 - w_il) in all.
 
     So a value that many people have counts in full at any clip.
 
@@ -110,7 +112,8 @@ class CoveredValues(Total):
     def clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
         """Return the statistic per partition, each person clipped."""
         owned = view.owned(len(super().measures))
-        return np.array([self._covered(lines, clip, fine) for lines in owned], np.int64)
+        totals = [self._covered(lines, clip, fine) for lines in owned]
+        return integers.narrow(np.array(totals, object))
 
     def _covered(self, lines: Lines, clip: int, fine: int) -> int:
         """Return what people cover, of lines whose counts are the norms of their people."""
@@ -118,11 +121,13 @@ class CoveredValues(Total):
             return 0
         steps, whole = self.measure.steps, self.measure.fine * fine
         parts, above = np.full(len(lines.items), whole), lines.counts > clip
-        parts[above] = steps * self.measure.fine // lines.counts[above]
-        parts[above] *= clip * fine // steps if above.any() else 1
+        if above.any():
+            own = np.bincount(lines.people)[lines.people[above]]  # n of each person
+            shares = steps * self.measure.fine * own // lines.counts[above]
+            parts[above] = shares * (clip * fine // steps) // own
         codes = ordering.numbered(lines.items.view(np.uint64)[None])
         covered = integers.sums_at(codes, parts, int(codes.max()) + 1)
-        return int(np.minimum(covered, whole).sum())
+        return sum(np.minimum(covered, whole).tolist())
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,11 +135,11 @@ class DistinctCount(Clippable, OfColumn):
     """Count the different values of a column over all people.
 
     By default a clip C is chosen privately, noise of its size is added, and a value that several
-    people have needs only one of them, or parts of them. Of one partition C is a number of values
+    people have needs one of them, or parts of several. Of one partition C is a number of values
     per person, chosen by what it makes of the number (`TwoPhaseDistinct`). Of several it clips a
-    person's numbers of values in all partitions together (`CoveredValues`). With a `clip` each
-    person pays for at most so many values in each partition. A `search` looks at the relaxed removal loss instead: a value
-    counts only if no T people can remove it.
+    person's numbers of values in all partitions together (`CoveredValues`). With a given `clip` a
+    person has at most so many values in each partition, and pays in each of them. A `search` looks
+    at the relaxed removal loss instead: a value counts only if no T people can remove it.
 
     *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
     value are removed together, by parts of people, at a threshold per removal (`profiles.packed`).
@@ -161,7 +166,7 @@ class DistinctCount(Clippable, OfColumn):
             return _capped(context, share, measure, self.given_clip, relation, distinct=True)
         if context.partitions == 1:
             return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
-        made = clipped_sum(context, share, measure)
+        made = clipped_sum(context, share, dataclasses.replace(measure, steps=_STEPS))
         covered = CoveredValues(made.measure, dataclasses.replace(relation, by_norm=True))
         return dataclasses.replace(made, contribution=covered)
 

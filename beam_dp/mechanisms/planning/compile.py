@@ -340,8 +340,8 @@ def _joined(steps: Sequence[Step]) -> list[Step]:
             groups.setdefault(weight, []).append((index, step.additive))
     joined = list(steps)
     for group, members in enumerate(groups.values(), 1):
-        [users, *others] = {steps[index].users for index, _ in members}
-        if users[0].is_quotient and not others:
+        alone = len({steps[index].users for index, _ in members}) == 1
+        if alone and steps[members[0][0]].users[0].is_quotient:
             continue
         signed = tuple(number.signed for _, number in members)
         costs = cost_of_all([number.noise_cost for _, number in members])

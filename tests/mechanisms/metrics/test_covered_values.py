@@ -199,22 +199,27 @@ def test_mutants_are_noticed(mutant: Callable[[Patch], None], check: Callable[[]
 
 
 def test_lines_by_a_norm_are_those_of_all_partitions() -> None:
-    """Beside a metric that pays for each partition, whose lines are of some of them."""
-    program = compile_program([dp.DistinctCount("item")], dp.Budget(1), 1, partitions=DAYS)
-    seen: dict[bool, list[int]] = {True: [], False: []}
-    lines = owner_lines.Relation.lines
-
-    def watched(self: Any, table: Any, *given: Any) -> Any:
-        seen[self.by_norm].append(len(table))
-        return lines(self, table, *given)
-
-    with Patch.context() as patch:
-        patch.setattr(owner_lines.Relation, "lines", watched)
-        measures = (*program.measures, owner_lines.Relation(0))
-        rows = rows_of(np.random.default_rng(2), 30, 9)
-        whole = settled(rows, program)
-        owner_lines.collect(whole, whole.take(slice(0, 3)), measures, b"key")
-    assert seen == {True: [len(whole)], False: [3]}
+    """Beside a metric that pays for each partition, whose lines are of one of each person's."""
+    metrics = [dp.DistinctCount("item"), dp.MaxFrequency("item")]
+    program = compile_program(metrics, dp.Budget(1), 1, partitions=DAYS)
+    whole = settled(rows_of(np.random.default_rng(2), 30, 9), program)
+    settle = bound_and_summarise.Settle(
+        Bounder(FREE, program.fields, KEY, keep_rows=True), program.measures, (), 1
+    )
+    settle._most = 1
+    _, _, lines = settle._summarised(lambda: whole)
+    assert lines is not None
+    by_norm = {
+        relation.by_norm: np.flatnonzero(lines.relation == index)
+        for index, relation in enumerate(program.measures)
+        if isinstance(relation, owner_lines.Relation)
+    }
+    places = {
+        which: {(p, d) for p, d in zip(lines.person[0, at], lines.partition[0, at], strict=True)}
+        for which, at in by_norm.items()
+    }
+    people = {person for person, _ in places[True]}
+    assert 20 < len(places[False]) <= len(people) < len(places[True])
 
 
 def settled(rows: Data, program: Program) -> Table:
@@ -238,3 +243,19 @@ def test_what_is_given_back_is_the_part_that_nobody_shares() -> None:
         sums = plain.sums(released)
         given = covers.given_back(released, sums)
         assert given == pytest.approx(plain.given_back(released, sums) * share)
+
+
+def test_an_interval_has_all_of_the_loss_of_those_who_have_most() -> None:
+    """Their values may be their own, though those of others are shared by many."""
+    release = release_of(2)
+    choice = release.clip.choice if release.clip else None
+    assert choice is not None
+    noisy = np.zeros((1, 1, choice.buckets), np.int64)
+    noisy[0, 0, 3], noisy[0, 0, 20] = 20_000, 200
+    clipped = additive_release.ClippedTotals(np.zeros(DAYS), 64, 1, 8, True, noisy, DAYS)
+    loss = release._loss(clipped, 1.0, release.noise)
+    assert loss.covers and loss.by_norm
+    norms, kept, lost = np.array(loss.by_norm).T
+    whole = 2.0
+    given, most = loss._sum_of_norm(whole * loss.kept)
+    assert most == pytest.approx(whole * (lost @ norms) / (kept @ norms)) and given < most

@@ -46,16 +46,23 @@ def test_wrong_options_are_refused() -> None:
         (dp.TrimmedMean("x", trim=0.3), 300, 320),
         (dp.Preprocessed("x", "median"), 250, 270),
         (dp.Preprocessed("x", "mean"), 0, 100),
+        (dp.Preprocessed("x", "variance"), 0, 100),
+        (dp.Preprocessed("x", "maximum"), 0, 100),
     ],
 )
 def test_a_bound_leaves_out_whom_the_statistic_leaves_out(metric, few: int, many: int) -> None:
-    """Of 1,000 people so many are above the others, half of them below 0."""
+    """So many are far up, half of them below 0, of whom the partition has 1,024 people.
+
+    However many there are elsewhere, and whatever noise there is in other buckets.
+    """
     [step] = compile_program([metric], dp.Budget(1), 1).steps
     thresholds = step.release.clip.measure.thresholds
     for above, index in ((few, 20), (many, 30)):
         noisy = np.zeros((1, 2, len(thresholds) + 1), np.int64)
-        noisy[0, :, 20], noisy[0, :, 30] = 500 - above // 2, above // 2
-        assert step.release._bound(SimpleNamespace(clip=noisy)) == thresholds[index]
+        noisy[0, :, ::2], noisy[0, :, 1::2] = 4, -4
+        noisy[0, :, 20:31] = 0
+        noisy[0, :, 20], noisy[0, :, 30] = 10**6, above // 2
+        assert step.release._bound(SimpleNamespace(clip=noisy), 40) == thresholds[index]
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(7), Fraction(10**9)])

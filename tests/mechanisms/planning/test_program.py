@@ -645,3 +645,19 @@ def test_laplace_or_gaussian_noise_is_taken_where_it_errs_less(everywhere):
     [(kind, _, size)] = noise.asked
     assert (kind, size) == ("gaussian" if everywhere else "laplace", 100)
     assert found.values == pytest.approx(1000.0 if everywhere else 10.0)
+
+
+def test_a_mean_alone_has_two_kinds_of_noise_and_a_share_has_one_draw():
+    """Two thirds are for the sum of a mean alone; beside a sum and a count both are equal."""
+    program = compile_program([dp.Mean("v")], Budget(1), 1, partitions=1)
+    total, count = (step.additive for step in program.steps)
+    assert total.joint is None and count.joint is None
+    assert total.noise_cost.amount == 2 * count.noise_cost.amount
+    together = [dp.Mean("v"), dp.Sum("v"), dp.Count()]
+    program = compile_program(together, Budget(1), 1, partitions=1)
+    total, count = (step.additive for step in program.steps)
+    assert total.joint is not None and total.joint == count.joint
+    assert {metric.part_weights() for metric in program.request.metrics} <= {(1,), (1, 1)}
+    program = compile_program([dp.Ratio("v", equals=1)], Budget(1), 1, partitions=1)
+    assert len({step.additive.joint for step in program.steps}) == 1
+    assert program.steps[0].additive.joint is not None

@@ -60,7 +60,6 @@ from beam_dp.mechanisms.accounting.budget import Budget, Spending
 from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_numbers
 from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
-    SHARED_VALUES,
     ClipChoice,
     clip_share_of_norm,
     clip_share_of_partition,
@@ -273,8 +272,7 @@ class AdditiveRelease(Release):
     def _best(self, choice: np.ndarray, partitions: int) -> tuple[int, float]:
         thresholds = np.array([float(clip) for clip in self.measure.thresholds])
         noise = self.mean_error(choice) * thresholds
-        weight = SHARED_VALUES if self.contribution.covers else NOT_GIVEN_BACK
-        weight *= L2_SPREAD if self.measure.norm == 2 else 1.0
+        weight = NOT_GIVEN_BACK * (L2_SPREAD if self.measure.norm == 2 else 1.0)
         return self._choice.best_clip(choice, noise, partitions, weight)
 
     def expected_error(self, choice: np.ndarray, partitions: int) -> float:
@@ -530,7 +528,7 @@ def clipped_sum(
         cap=cap if several else None,
         fine=fine,
         norm=norm,
-        steps=STEPS if several else 1,
+        steps=max(measure.steps, STEPS) if several else 1,
     )
     clip, noise_cost = None, share
     if len(octaves) > 1:

@@ -53,8 +53,8 @@ class SharedClip:
         )
 
     def largest(self, noisy: np.ndarray, but: float = 0.0) -> int | None:
-        """Return, in units, up to where a histogram shows people, but for a share; None: nowhere."""
-        index = int(self.choice.clips(noisy, but * np.maximum(noisy, 0).sum())[0])
+        """Return, in units, up to where a histogram shows people, but for so many; None: nowhere."""
+        index = int(self.choice.clips(noisy, but)[0])
         return None if index < 0 else self.measure.thresholds[index]
 
     def cost_of_noise(self, noise_cost: Budget, noisy: np.ndarray) -> Budget:
