@@ -160,15 +160,16 @@ def _values(random: np.random.Generator) -> Iterator[Kind]:
     yield Kind("1,000 partitions by Zipf, money", person, part, money(random, len(person)), alone)
     person = each(np.minimum(np.ceil(random.lognormal(0.7, 1.2, 20_000)), 48))
     part, own = random.integers(0, 24, len(person)), 1_000 + np.arange(len(person))
-    by_zipf, even = (
-        np.minimum(random.zipf(1.4, len(person)), 300),
-        random.integers(0, 300, len(person)),
-    )
+    by_zipf = np.minimum(random.zipf(1.4, len(person)), 300)
+    even = random.integers(0, 300, len(person))
     values = {
         "300 items by Zipf": by_zipf,
         "300 items": even,
         "half of the items are one person's": np.where(even % 2, even, own),
         "all items are one person's": own,
+        "30 items, and own ones of people with many": np.where(
+            np.bincount(person)[person] > 8, own, even % 30
+        ),
     }
     for name, item in values.items():
         asked = ((dp.DistinctCount("value"),),)

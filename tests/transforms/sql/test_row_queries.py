@@ -445,3 +445,13 @@ def test_a_job_whose_query_computes_its_period(
     assert found.record["job"]["query"] == query
     assert found.record["parameters"]["period_source"] == "CAST(tm AS DATE)"
     assert "tag is CAST(tm AS DATE)" in found.report()
+
+
+@pytest.mark.parametrize("call", ["count(*)", "sum(x)", "avg(x)"])
+def test_an_aggregate_of_many_people_is_told_what_counts_rows(call: str) -> None:
+    name = call.replace("(x)", "")
+    with pytest.raises(ValueError) as refused:
+        dp.Rows(f"SELECT {call} AS n FROM rows")
+    assert f"must not call {name}: a query looks at one row. Metrics count rows" in str(
+        refused.value
+    )
