@@ -322,11 +322,11 @@ class ClippingLoss:
     """What is known of the people above a clip that partitions share, in the user's scale.
 
     *The loss is given back.* `lost` is shared out over the partitions in proportion to their
-    numbers y: to all where people below 0 lose something too, else to those above 0.
-    With S the sum of all y, or of their sizes where it is given back to all, and K = max(kept, S),
-    each is multiplied by 1 + min(1, S / sum of those above 0) lost / K, so that what noise alone
-    adds to those above 0 gets nothing. It is a function of what was released, and assumes that
-    people above the clip are spread as those below.
+    numbers y: to all where people below 0 lose something too, else to those above 0. With S the sum
+    of all y, or of their sizes where it is given back to all, and K = max(kept, S), each is
+    multiplied by 1 + min(1, S / sum of those above 0) lost / K, so that what noise alone adds to
+    those above 0 gets nothing. It is a function of what was released, and assumes that people above
+    the clip are spread as those below.
 
     *An L2 norm is no sum.* A person in k partitions adds up to sqrt(k) times their norm to the sum
     of numbers, and who has a larger norm is taken to be in more of them: that ratio is n^p, with n
@@ -463,15 +463,14 @@ class ClippingLoss:
         else:
             other = sizes**2 / sums[1]
         share = np.maximum(SPREAD * np.maximum(sizes / sums[0], other), NET * rows)
-        total = max(sums[3], 0.0) * self.scale
-        more = self._sum_of_norm(total)[1]
+        more = self._sum_of_norm(sums[3] * self.scale)[1]
         distances = []
         for sign, side in ((-1, self.below), (1, self.above)):
-            whole, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))
+            total, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))
             if self.folded:
                 beyond = beyond * (sign * values.astype(float) > self.noise)
             doubt = np.hypot(np.sqrt(share) * root, np.minimum(share, 1.0) * beyond)
-            part = share * whole + np.hypot(self.noise, doubt)
-            distances.append(np.minimum(whole + np.hypot(self.noise, beyond), part))
+            part = share * total + np.hypot(self.noise, doubt)
+            distances.append(np.minimum(total + np.hypot(self.noise, beyond), part))
         below, above = distances
         return below, above

@@ -60,11 +60,11 @@ class Preprocessing(OfPersonValues):
     and Durfee 2020), and noise of that size is added. By default Delta is found privately: a third
     of the budget chooses a bound R on people's numbers (the octave up to which the histogram of
     `Sum`'s clip shows people, but for as many as a trimmed mean leaves out, or a quarter for a
-    median), a sixth buys a noisy number n of people, and Delta = 2 R / n (for
-    variances 4 R^2 / n, for trimmed means 2 R / n over the share that is left) is what one person
-    among n with numbers from -R to R can move a mean by. It need not fit: whatever Delta is, the
-    release is private, and a Delta that is too small or too large costs accuracy only. The interval
-    is open on both sides: how far g is from f is a secret of the data. NaN: too few people for R.
+    median), a sixth buys a noisy number n of people, and Delta = 2 R / n (for variances 4 R^2 / n,
+    for trimmed means 2 R / n over the share that is left) is what one person among n with numbers
+    from -R to R can move a mean by. It need not fit: whatever Delta is, the release is private, and
+    a Delta that is too small or too large costs accuracy only. The interval is open on both sides:
+    how far g is from f is a secret of the data. NaN: too few people for R.
 
     Attributes:
         person_value: what a person with several rows counts as: the "mean" of their values, the
@@ -140,9 +140,8 @@ class Preprocessing(OfPersonValues):
     def exact_sensitivity(self) -> Fraction | None:
         """Delta in the user's scale; None: found privately."""
         given = self.sensitivity
-        return (
-            None if given == "auto" else checks.decimal(type(self).__name__, "sensitivity", given)
-        )
+        subject = type(self).__name__
+        return None if given == "auto" else checks.decimal(subject, "sensitivity", given)
 
     @property
     def exact_empty(self) -> Fraction:

@@ -123,8 +123,9 @@ class CoveredValues(Total):
         parts, above = np.full(len(lines.items), whole), lines.counts > clip
         if above.any():
             own = np.bincount(lines.people)[lines.people[above]]  # n of each person
-            shares = steps * self.measure.fine * own // lines.counts[above]
-            parts[above] = shares * (clip * fine // steps) // own
+            shares = integers.product(own, integers.alone(steps * self.measure.fine))
+            shares = integers.narrow(shares // lines.counts[above])
+            parts[above] = integers.product(shares, integers.alone(clip * fine // steps)) // own
         codes = ordering.numbered(lines.items.view(np.uint64)[None])
         covered = integers.sums_at(codes, parts, int(codes.max()) + 1)
         return sum(np.minimum(covered, whole).tolist())

@@ -36,9 +36,9 @@ where HiGHS takes 5 to 29 by its own method of this kind ("pdlp"), and 3 to 37 b
 still lacks is a program of the same form: its numbers are what is left of each bound and of each
 threshold, exact integers, multiplied by a scale until floats see them. HiGHS solves that program;
 its solution, divided by the scale, is added, and so on (iterative refinement: Gleixner, Steffy,
-Wolter, "Iterative refinement for linear programming", 2016). Where HiGHS ends with the best vertex, a round
-adds some 30 bits and takes no pivot. Nothing depends on time: each round ends after so many pivots
-or steps.
+Wolter, "Iterative refinement for linear programming", 2016). Where HiGHS ends with the best vertex,
+a round adds some 30 bits and takes no pivot. Nothing depends on time: each round ends after so many
+pivots or steps.
 
 *In which cell of a grid E lies* is certain, whoever made the guess. With s = D / 32 for the
 threshold D, the cell is the whole number

@@ -52,9 +52,9 @@ def share_out(
 ) -> tuple[Budget, dict[MetricPart | None, Budget]]:
     """Return the whole budget as it is spent (pure or zCDP), and what each part may spend.
 
-    The key None stands for the selection of partitions. It gets the whole delta, or half of it where
-    parts want delta, or with `gaussian`, where sums may take Gaussian noise. The parts that want
-    delta share the rest evenly; delta is then not turned into zCDP.
+    The key None stands for the selection of partitions. It gets the whole delta; or half of it,
+    where parts want delta, or sums may take Gaussian noise (`gaussian`). The parts that want delta
+    share the rest evenly; delta is then not turned into zCDP.
     """
     wanting = [part for part in weights if part.wants_delta]
     if budget.is_zcdp or not budget.delta or wanting:

@@ -4,7 +4,7 @@ All is exact, and against brute force: nothing is drawn.
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -21,6 +21,8 @@ from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.values import CoveredValues
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import norm_lines, owner_lines
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.owner_lines import Lines
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages import bound_and_summarise
 from tests.doubles import compile_program
@@ -88,7 +90,7 @@ def numbers_of(rows: Data) -> dict[int, dict[int, set[int]]]:
 def by_hand(rows: Data, norm: int, index: int) -> dict[int, Fraction]:
     """Return the statistic in values, by its definition; and norms up to their rounding."""
     clip, whole = size_of(norm, index)
-    covered: dict[tuple[int, int], Fraction] = Counter()  # type: ignore[assignment]
+    covered: dict[tuple[int, int], Fraction] = defaultdict(Fraction)
     for days in numbers_of(rows).values():
         sizes = [len(items) for items in days.values()]
         length = sum(sizes) if norm == 1 else math.sqrt(sum(size**2 for size in sizes))
@@ -96,7 +98,7 @@ def by_hand(rows: Data, norm: int, index: int) -> dict[int, Fraction]:
         for day, items in days.items():
             for item in items:
                 covered[day, item] += part
-    found: dict[int, Fraction] = Counter()  # type: ignore[assignment]
+    found: dict[int, Fraction] = defaultdict(Fraction)
     for (day, _), part in covered.items():
         found[day] += min(Fraction(1), part)
     return found
@@ -154,7 +156,7 @@ def test_the_loss_is_at_most_that_of_the_sum() -> None:
         )
         for index in CLIPS:
             clip, whole = size_of(norm, index)
-            lost: dict[int, float] = Counter()  # type: ignore[assignment]
+            lost: dict[int, float] = defaultdict(float)
             for days in own.values():
                 sizes = np.array([len(items) for items in days.values()], float)
                 length = (sizes**norm).sum() ** (1 / norm)
@@ -259,3 +261,17 @@ def test_an_interval_has_all_of_the_loss_of_those_who_have_most() -> None:
     whole = 2.0
     given, most = loss._sum_of_norm(whole * loss.kept)
     assert most == pytest.approx(whole * (lost @ norms) / (kept @ norms)) and given < most
+
+
+@pytest.mark.parametrize("steps", [values._STEPS, 1 << 58])
+@pytest.mark.parametrize(("most", "clip"), [(1_100_000, 1 << 20), (90_000, 1 << 16), (900, 7)])
+def test_many_values_of_one_person_count(steps: int, most: int, clip: int) -> None:
+    """They cover what they add to the sum, but for rounding; exactly, whatever 64 bits hold."""
+    measure = Measure(0, thresholds=(clip,), norm=1, steps=steps)
+    lines = Lines(np.zeros((1, most), np.int64), np.arange(most), np.full(most, most))
+    fine = grid_of(clip, steps)
+    shares = steps * most // most
+    each = shares * (clip * fine // steps) // most
+    covered = CoveredValues(measure, owner_lines.Relation(0, by_norm=True))
+    assert covered._covered(lines, clip, fine) == each * most
+    assert clip * 0.99 < each * most / fine <= clip
