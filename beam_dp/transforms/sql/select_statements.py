@@ -222,8 +222,14 @@ class _Reader:
         node = self._node
         given = node["group_expressions"]
         if node["aggregate_handling"] == "FORCE_AGGREGATES":  # GROUP BY ALL
-            parts = sql_trees.parts_of
-            given = [each for each in self._items if not any(map(_aggregate, parts(each)))]
+            given = []
+            computed: set[str] = set()
+            for item in self._items:
+                calls = any(map(_aggregate, sql_trees.parts_of(item)))
+                if calls or computed & {*filter(None, _columns(item))}:
+                    computed.add(item["alias"])
+                else:
+                    given.append(item)
         names = list(map(self._key, given))
         sets = node["group_sets"] or [range(len(names))]
         tables = [list(dict.fromkeys(names[at] for at in sorted(each))) for each in sets]

@@ -85,6 +85,10 @@ COMPILED = {
     "SELECT day, store, count(*) AS n FROM rows GROUP BY ALL": """
         partition: [day, store]
         metrics: [{count: , name: n}]""",
+    "SELECT day, sum(x) AS x, count(*) AS n, x / n AS each, each * 2 AS pair FROM rows GROUP BY ALL": """
+        partition: [day]
+        metrics: [{sum: x, name: x}, {count: , name: n}]
+        post_process: SELECT *, (x / n) AS each, (each * 2) AS pair FROM released""",
     "SELECT day, store, count(*) AS n FROM rows GROUP BY 2, 1": """
         partition: [store, day]
         metrics: [{count: , name: n}]""",
