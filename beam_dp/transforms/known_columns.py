@@ -126,9 +126,14 @@ def check(
             rule = f"be one of the columns {whose}: {checks.listed(there)}"
             near = checks.near(name, there)
             checks.require(name in there, subject, f"column {name!r}", rule, near)
-    if not columns and kind not in _BATCHES:
+    if not columns and not are_batches(rows):
         why = "rows without a schema are given, and no columns=[...] that they have"
         warn(subject, why, wanted)
+
+
+def are_batches(rows: beam.PCollection[Any]) -> bool:
+    """Return whether rows are said to be Arrow batches or tables."""
+    return rows.element_type in _BATCHES
 
 
 def warn(subject: str, why: str, wanted: Sequence[str]) -> None:

@@ -224,9 +224,10 @@ def test_other_columns_may_be_of_any_type() -> None:
     kind = loud(Coloured)(pa.int64(), "coloured")
     column = pa.ExtensionArray.from_storage(kind, pa.array([1]))
     batch = support.as_batch(("good", "a", 1.0))
-    tables = [pa.table({"other": []}), pa.Table.from_batches([batch[:0], batch, batch])]
+    tables = [pa.table({}), pa.Table.from_batches([batch[:0], batch, batch])]
     with alarms.on() as calls:
-        found = support.contents([batch.append_column("else", column), *tables])
+        coloured = batch.append_column("else", column)
+        found = support.contents([coloured, coloured[:0], *tables])
     assert calls == [] and found == {("a",): support.Content(1, 3, 3_000_000, 3)}
 
 

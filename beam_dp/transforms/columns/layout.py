@@ -345,13 +345,15 @@ def _named_keys(layout: Layout) -> Iterator[tuple[str, str, public_keys.PublicKe
 
 
 def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
-    """Return the column of that name.
+    """Return the column of that name; of dicts, where a field is data, nulls if there is none.
 
     Raises:
         ValueError: for no such column, or several.
         TypeError: for an extension type that is written in Python.
     """
     indexes = batch.schema.get_all_field_indices(name)
+    if not indexes and batch.schema.metadata == row_fields.OF_DICTS:
+        return pa.nulls(len(batch))
     if len(indexes) != 1:
         raise ValueError(
             f"column {name!r} must occur once in every batch, not {len(indexes)} times. One has: "
@@ -366,9 +368,13 @@ def column_of(batch: pa.RecordBatch, name: str) -> pa.Array:
     return ids.without_uuids(batch.column(indexes[0]))
 
 
-def batches(element: pa.Table | pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Return an Arrow element as record batches of bounded size, without copying."""
+def batches(element: pa.Table | pa.RecordBatch) -> list[pa.RecordBatch]:
+    """Return an Arrow element as record batches of bounded size, without copying.
+
+    There is one at least, unless it has no columns: a schema is refused whether there are rows or
+    not.
+    """
     table = pa.Table.from_batches([element]) if isinstance(element, pa.RecordBatch) else element
-    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-        if len(batch):
-            yield batch
+    if table.num_columns and not len(table):
+        return [row_fields.none_of(table.schema)]
+    return list(table.to_batches(max_chunksize=BATCH_ROWS))

@@ -104,6 +104,13 @@ def _static(kind: type, name: str) -> Any:
     return next((attribute for attribute in attributes if attribute is not None), None)
 
 
+def none_of(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch without rows; also without types that are written in Python."""
+    plain = [each for each in schema if not issubclass(type(each.type), pa.ExtensionType)]
+    none = [pa.nulls(0, each.type) for each in plain]
+    return pa.RecordBatch.from_arrays(none, schema=pa.schema(plain, schema.metadata))
+
+
 def is_columnar(element: object) -> bool:
     """Return whether an element is many rows as Arrow columns."""
     return type(element) is pa.RecordBatch or type(element) is pa.Table

@@ -303,8 +303,11 @@ class _Scatter(query_steps.RunQuery):
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take a batch: what its types refuse is refused whatever rows it has. Drop all others."""
-        if row_fields.is_columnar(element):
-            self._check(self._engine.bound(self._engine.chosen(element).schema))
+        if row_fields.is_columnar(element) and element.num_columns:
+            made = self._engine.bound(self._engine.chosen(element).schema)
+            self._check(made)
+            none = self._whole.plain(row_fields.none_of(made))
+            yield from ((0, packed) for packed in _packed(none))
             for batch in super().process(element):
                 yield from self._by_shard(batch)
 
@@ -348,7 +351,8 @@ class _Group(quick_steps.QuickStep):
             part = pa.ipc.open_stream(packed).read_all()
             of_types[part.schema].append(part)
         for parts in of_types.values():
-            yield from self._query.grouped(pa.concat_tables(parts)).combine_chunks().to_batches()
+            made = self._query.grouped(pa.concat_tables(parts)).combine_chunks()
+            yield from made.to_batches() or [row_fields.none_of(made.schema)]
 
 
 @dataclasses.dataclass(eq=False)
@@ -362,7 +366,8 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
     expression but a column needs a name (`AS day`). The name of a computed column means that column,
     in WHERE too, even if the rows have another one. Times are in UTC.
 
-    Batches of columns are much faster than dicts, of which `*` gives nothing; the output is batches.
+    Batches of columns are much faster than dicts; the output is batches. `*` of rows that are no
+    batches needs a schema, or `columns`.
     A cast that fails is null, as with TRY_CAST; so are an integer division by zero, and a logarithm
     or a root that there is none of. A row in which another expression fails (a sum above 64 bits, a date that
     there is none of) is dropped, even if an OR beside it is true already. A row is dropped too where
@@ -404,11 +409,18 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         rule = "be rows that no other query makes: a person could be computed twice"
         made_before = any(known_columns.queries_of(rows))
         checks.require(not made_before, _SUBJECT, "its input", rule, "Write one query")
-        known = known_columns.known_of(rows)
+        names, types, forms = known_columns.known_of(rows)
+        names = self.columns if names is None else names
+        rule = "name its columns in place of *: those of these rows are not known"
+        hint = "Or write columns=[...], or .with_output_types(pa.RecordBatch) for batches"
+        is_known = names is not None or known_columns.are_batches(rows)
+        _require(is_known or not query.star, rule, hint)
+        known = names, types, forms
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)
             last = query.outer
-        step = beam.ParDo(query_steps.RunQuery(last)).with_output_types(pa.RecordBatch)
+        step = query_steps.RunQuery(last, known[0] or ())
+        step = beam.ParDo(step).with_output_types(pa.RecordBatch)
         made = rows | "Query" >> step
         known_columns.made_by[made] = query
         names, types, forms = _after(last, *known)
@@ -422,7 +434,7 @@ def _grouped(
     guards.check_input(_SUBJECT, rows)
     rule = "be batches, for WITH: files of CSV or Parquet, a table, or what is said to be batches"
     hint = "Write .with_output_types(pa.RecordBatch)"
-    columnar = rows.element_type in (pa.RecordBatch, pa.Table)
+    columnar = known_columns.are_batches(rows)
     checks.require(columnar, _SUBJECT, "its input", rule, hint)
     _, types, forms = _after(query.inner, *known)
     if types:

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.sql import databases
 from beam_dp.transforms.sql.row_queries import Query, distinguished
 from beam_dp.transforms.sql.sql_trees import SUBJECT, TABLE, parts_of, require
@@ -123,9 +124,8 @@ class Engine:
             ValueError: the query does not fit the columns. The message knows of no row.
         """
         problem, made = "", schema
-        none = [pa.nulls(0, kind) for kind in schema.types]
         try:
-            empty = _plain(pa.RecordBatch.from_arrays(none, schema=schema))
+            empty = _plain(row_fields.none_of(schema))
             self._check_plan(empty, untyped)
             made = self._run(empty).schema
         except (pa.ArrowException, databases.duckdb().Error) as error:

@@ -14,7 +14,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.transforms.columns import ids, plain_values, row_fields
+from beam_dp.transforms.columns import ids, layout, plain_values, row_fields
 from beam_dp.transforms.io import table_files
 from beam_dp.transforms.sql.query_engine import Engine
 from beam_dp.transforms.sql.row_queries import Query
@@ -23,10 +23,19 @@ _INTEGERS = range(-(2**63), 2**63)
 
 
 class RunQuery(beam.DoFn):
-    """Runs a query on elements; rows that are no batches wait for the end of their bundle."""
+    """Runs a query on elements; rows that are no batches wait for the end of their bundle.
 
-    def __init__(self, query: Query) -> None:
+    Of a batch of which no row is left, a batch without rows is: what reads it refuses its types,
+    and no row decides whether it does.
+
+    Args:
+        query: the query.
+        columns: those that `*` gives of rows that are no batches.
+    """
+
+    def __init__(self, query: Query, columns: Sequence[str] = ()) -> None:
         self._query = query
+        self._read = tuple(dict.fromkeys([*columns, *query.needs])) if query.star else query.needs
 
     def setup(self) -> None:
         """Start DuckDB."""
@@ -34,15 +43,14 @@ class RunQuery(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Begin without rows."""
-        self._waiting = row_fields.FieldLists(self._query.needs or ("",))
+        self._waiting = row_fields.FieldLists(self._read or ("",))
 
     def process(self, element: Any) -> Iterator[pa.RecordBatch]:
         """Run the query on a batch, or keep a row."""
         if row_fields.is_columnar(element):
-            batches = [element] if type(element) is pa.RecordBatch else element.to_batches()
-            for batch in map(self._engine.chosen, batches):
-                self._engine.bound(batch.schema)
-                yield from self._engine.rows(batch)
+            for batch in map(self._engine.chosen, layout.batches(element)):
+                schema = self._engine.bound(batch.schema)
+                yield from [*self._engine.rows(batch)] or [row_fields.none_of(schema)]
         elif self._waiting.add(element):
             yield from self._drained()
 
@@ -52,7 +60,7 @@ class RunQuery(beam.DoFn):
             yield GlobalWindows.windowed_value(batch)
 
     def _drained(self) -> Iterator[pa.RecordBatch]:
-        for batch in _batches(self._query.needs, zip(*self._waiting.drain(), strict=True)):
+        for batch in _batches(self._read, zip(*self._waiting.drain(), strict=True)):
             with contextlib.suppress(checks.ParameterError):  # for types of these rows alone
                 self._engine.bound(batch.schema)
                 for made in self._engine.rows(batch):

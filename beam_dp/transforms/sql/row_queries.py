@@ -204,8 +204,16 @@ class Query:
         return found
 
     def outputs(self, read: Sequence[str]) -> list[str]:
-        """Return the names of the columns that come out, if these are the ones that go in."""
-        return [*read, *self.named] if self.star else [*self.named]
+        """Return the names of the columns that come out, if these are the ones that go in.
+
+        Raises:
+            ValueError: for two columns of one name.
+        """
+        made = [*read, *self.named] if self.star else [*self.named]
+        twice = {name for name in made if made.count(name) > 1}
+        rule = f"give its columns different names, and {checks.listed(sorted(twice))} stands twice"
+        require(not twice, rule, "Name its columns in place of *, or the expression otherwise")
+        return made
 
     def columns_of(self, outputs: Iterable[str]) -> list[str]:
         """Return which columns come out under these names as they are; others are computed."""

@@ -154,7 +154,9 @@ def test_missing_and_doubled_columns_are_refused() -> None:
         layout().from_batch(doubled)
 
 
-def test_batches_are_bounded_and_never_empty() -> None:
+def test_batches_are_bounded_and_one_has_the_schema() -> None:
     table = pa.table({"person": pa.array(range((1 << 18) + 5))})
     assert [len(batch) for batch in layouts.batches(table)] == [1 << 18, 5]
-    assert list(layouts.batches(table.slice(0, 0))) == []
+    [none] = layouts.batches(table.slice(0, 0))
+    assert none.schema == table.schema and not len(none)
+    assert layouts.batches(pa.table({})) == []

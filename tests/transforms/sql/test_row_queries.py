@@ -2,6 +2,7 @@
 
 import datetime
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -95,9 +96,11 @@ EXPRESSIONS = {
 }
 
 
-def run(query: str, elements: list[Any]) -> list[dict[str, Any]]:
+def run(
+    query: str, elements: list[Any], columns: Sequence[str] | None = None
+) -> list[dict[str, Any]]:
     """Return the rows that a query makes of elements."""
-    batches = support.released(elements, dp.Rows(query))
+    batches = support.released(elements, dp.Rows(query, columns))
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -112,8 +115,10 @@ def test_expressions_of_one_row() -> None:
 
 def test_which_columns_are_read() -> None:
     batch = pa.record_batch({"x": [1, 6], "y": ["a", "b"]})
-    found = run("SELECT *, x * 2 AS z FROM rows WHERE x > 5", [batch])
+    found = run("SELECT *, x * 2 AS z FROM rows WHERE x > 5", [batch], ["x", "y"])
     assert found == [{"x": 6, "y": "b", "z": 12}]
+    row, names = {"x": 6, "y": "b", "w": None}, ["x", "y"]
+    assert run("SELECT *, x * 2 AS z FROM rows", [row], names) == found
     typed = [beam.Row(who="a", spent=2.0), beam.Row(who="b", spent=0.0)]
     assert run("SELECT who FROM rows WHERE spent > 1", typed) == [{"who": "a"}]
     assert run("SELECT who FROM rows", [{"who": 2**64}]) == [{"who": str(2**64)}]
@@ -272,7 +277,7 @@ def test_text_that_has_a_type_is_ordered_as_text(tmp_path: Path) -> None:
 
 def test_batches_with_two_columns_of_one_name_or_none_fail_the_job() -> None:
     with pytest.raises(Exception, match="query must read one of 'v' and 'V'"):
-        run("SELECT * FROM rows WHERE v = 1", [pa.record_batch({"v": [1], "V": [100]})])
+        run("SELECT * FROM rows WHERE v = 1", [pa.record_batch({"v": [1], "V": [100]})], ["v"])
     with pytest.raises(Exception, match="column 'y' must stand once in every batch"):
         run("SELECT y FROM rows", [pa.record_batch({"x": [1]})])
 
@@ -361,7 +366,11 @@ JOINED = "SELECT who || n AS x FROM rows"
 def moved(*queries: str) -> beam.PCollection:
     """Return the rows that queries make, after another step."""
     rows = beam.Pipeline("FnApiRunner") | beam.Create([{"who": "a", "n": 1}])
-    made = [rows | f"{at}" >> dp.Rows(query) if query else rows for at, query in enumerate(queries)]
+    names = ["who", "n"]
+    made = [
+        rows | f"{at}" >> dp.Rows(query, names) if query else rows
+        for at, query in enumerate(queries)
+    ]
     return tuple(made) | beam.Flatten() | beam.Reshuffle() | beam.Map(lambda row: row)
 
 
