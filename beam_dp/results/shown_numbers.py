@@ -111,9 +111,9 @@ class ShownNumber:
         known = ends if self.value is None else [*ends, self.value]
         size = max((abs(each) for each in known if each), default=1.0)
         exponent = math.floor(math.log10(size)) + 1 - _DIGITS
-        width = max(known, default=0.0) - min(known, default=0.0)
-        if math.isfinite(width) and width > 0:
-            digit = math.floor(math.log10(width)) - _BEYOND
+        span = max(known, default=0.0) - min(known, default=0.0)
+        if math.isfinite(span) and span > 0:
+            digit = math.floor(math.log10(span)) - _BEYOND
             exponent = digit if len(ends) == 2 else max(digit, exponent)
         return max(exponent, 0) if self.whole else exponent
 

@@ -180,7 +180,7 @@ class View:
     def doubts(self) -> list[str]:
         """Return what to say of numbers that may be of little use."""
         texts = []
-        kept = self.record.get("parameters", {}).get("suppress")
+        suppress = self.record.get("parameters", {}).get("suppress")
         counts = {
             each.name: int(type(each.numbers[0]).doubts(each.numbers).sum())
             for each in self.series
@@ -191,8 +191,8 @@ class View:
             all_numbers = f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers"
             of_each = ", ".join(named)
             why = (
-                f"were too uncertain to show, so they are empty, by the rule {text_of(kept)}"
-                if kept
+                f"were too uncertain to show, so they are empty, by the rule {text_of(suppress)}"
+                if suppress
                 else "may be of little use: they are missing, their interval is open or as wide as the "
                 "number (a share: 0.25), or their rank error is ±?"
                 + ", or they are computed of such"
@@ -206,7 +206,7 @@ class View:
             if of_counts and all(counts[each.name] == len(each.numbers) for each in of_counts):
                 texts[-1] += ". Are these the right columns and keys? beam-dp check says it"
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
-        if empty and self.keys and not kept:
+        if empty and self.keys and not suppress:
             texts.append(
                 f"{', '.join(map(plain, empty))}: no number could be released. There are too few "
                 "people, or too few whose number is not 0 (of a spread: whose numbers "

@@ -172,23 +172,21 @@ class PrivateAggregate(RowsOfPeople):
         if noise_off.applies() and self.metrics:
             self._program = self._compile(noise_off.budget_of(self.budget))
         program, bounds = self._program, self._bounds.up_to(self._program.limit)
-        summarise = Summarise(
+        first, private = None, program.selection is not None
+        if program.request.chooses or private:
+            how = program, noise, draws
+            select = functools.partial(draw_once.DrawSelection, *how, places.buckets)
+            first = First(program, draw_once.ChooseParameters(*how), select if private else None)
+        summaries = pcoll | "Summarise" >> Summarise(
             layout,
             Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows),
             program.measures,
             program.shared_measures,
             places.buckets,
             self.shards,
+            first,
         )
-        private = program.selection is not None
-        if program.request.chooses or private:
-            how = program, noise, draws
-            select = functools.partial(draw_once.DrawSelection, *how, places.buckets)
-            summarise.first = First(
-                program, draw_once.ChooseParameters(*how), select if private else None
-            )
-        summaries = pcoll | "Summarise" >> summarise
-        draw = draw_once.DrawOnce(program, places, noise, summarise.first, draws, not self.agrees)
+        draw = draw_once.DrawOnce(program, places, noise, first, draws, not self.agrees)
         released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
         return released if self.agrees else self.named(released)

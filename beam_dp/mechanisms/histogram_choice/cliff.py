@@ -105,7 +105,7 @@ class CliffChoice(ClipChoice):
         return first, noisy[..., len(self.starts) :], *self._next(first)
 
     def _next(self, first: np.ndarray) -> tuple[ClipChoice | None, slice]:
-        """Return how the second histogram is read, of octaves, or None and which clips it is of."""
+        """Return which choice reads the second histogram, of octaves; or None, and its clips."""
         octaves = self._first
         top = int(octaves.highest(first).max())
         if not 0 <= top < len(self.places):
@@ -174,7 +174,7 @@ class CliffChoice(ClipChoice):
         people = np.maximum(second[0], 0).sum(axis=0)[end - cells.start :]
         hidden = weight * float(people @ (clips - clips[0])) / partitions
         if hidden > noise[cells.stop - 1] - noise[end]:
-            ended, others = self._first, np.arange(len(noise)) == end  # which says that they end
+            ended, others = self._first, np.arange(len(noise)) == end  # not C
         else:
             ended = self._ended(end, cells)
             others = np.isin(np.arange(len(noise)), ended.places, invert=True)

@@ -2,7 +2,7 @@
 
 The histogram is released, so all of this costs nothing. It is an estimate, not a bound: *what is
 beyond the highest bucket that shows people goes on falling as the released counts do*. A handful of
-people with enormous numbers can be beyond it, and are protected for exactly that reason.
+people with enormous numbers can be beyond it, and are protected like everybody else.
 """
 
 import functools
@@ -373,10 +373,10 @@ class ClippingLoss:
         return np.asarray(np.maximum(np.abs(values.astype(float)) / self.scale, 1.0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Return the sums of sizes, of their squares, of what losses are given back by, of numbers.
+        """Return four sums over partitions: of sizes, their squares, weights, and numbers.
 
-        They are in scales, as squares overflow. The last is the third where numbers have both
-        signs.
+        By weights losses are given back. All are in scales, as squares overflow. Where numbers have
+        both signs, the last is that of weights again.
         """
         sizes, weights = self.sizes(values), self._weights(values)
         numbers = weights if self._signed else values.astype(float)
@@ -392,7 +392,7 @@ class ClippingLoss:
         return np.asarray(np.abs(numbers) if self._signed else np.maximum(numbers, 0.0))
 
     def _sum_of_norm(self, total: float) -> tuple[float, float]:
-        """Return what 1 that is lost of the norm is of the sum: as given back, and for intervals."""
+        """Return what a loss of 1 in norms is in sums: for what is given back, and for intervals."""
         if self.norm != 2 or not self.kept:
             return 1.0, 1.0
         whole = max(total / self.kept, 1.0)
@@ -418,10 +418,10 @@ class ClippingLoss:
         net = max(sums[3], 0.0) * self.scale
         part = self.lost * self._sum_of_norm(net)[0] / max(self.kept, net)
         part *= net / max(sums[2] * self.scale, self.scale)
-        part *= self._own(net)
+        part *= self._different(net)
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
-    def _own(self, total: float) -> float:
+    def _different(self, total: float) -> float:
         """Return which part of the values that people keep is counted, by the sum of all numbers."""
         return min(1.0, total / self.kept) if self.covers and self.kept else 1.0
 

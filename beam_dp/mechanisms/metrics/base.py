@@ -60,7 +60,7 @@ class Context:
         asker: the class of the metric whose part is built, for messages.
         output: the output column of that metric, for messages.
         centres: the centres that were chosen, in units; None: too few people have a value.
-        clip: what the choice of the clip of a norm costs; None: a part of the share of its number.
+        clip_cost: what the choice of the clip of a norm costs; None: a part of its number's share.
     """
 
     columns: tuple[Column, ...]
@@ -73,7 +73,7 @@ class Context:
     asker: str = ""
     output: str = ""
     centres: "Mapping[CentreRequest, int | None]" = dataclasses.field(default_factory=dict)
-    clip: Budget | None = None
+    clip_cost: Budget | None = None
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -195,8 +195,8 @@ class MetricPart(abc.ABC):
     @property
     def exact_unit(self) -> Fraction:
         """What one unit of the number is worth, in the user's scale; counts are in ones."""
-        in_units = self.source is not None and self.source.role is Role.VALUE and not self.whole
-        return Fraction(self.source.detail if self.source and in_units else 1)
+        source = None if self.whole else self.source
+        return Fraction(source.detail if source and source.role is Role.VALUE else 1)
 
     @property
     def is_rounded(self) -> bool:
@@ -321,7 +321,7 @@ class Metric(MetricPart):
         )
 
     def replaced(self, asked: Sequence["Metric"]) -> Sequence[tuple["Metric", "Metric"]]:
-        """Return which of all that is asked for is released in another way beside it, and how."""
+        """Return metrics of `asked` that are released otherwise beside it, each with what replaces it."""
         return ()
 
     @property

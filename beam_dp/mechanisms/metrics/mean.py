@@ -197,12 +197,12 @@ class SumOfReleased(OfReleased, Sum):
         centre = released[0].origin
         places = max(0, math.ceil(-math.log10(self.exact_unit)))
 
-        def whole(distances: np.ndarray, count: np.ndarray) -> np.ndarray:
+        def total(distances: np.ndarray, count: np.ndarray) -> np.ndarray:
             # 0 times an open end is no number.
             found = distances + centre * count if centre else distances
             return np.round(found, places)
 
-        return joined(whole, released)
+        return joined(total, released)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Distances(JointNoisePart):
         return CentreRequest(self.column, self.ends, self.by_person)
 
     def build(self, context: Context, share: Budget) -> AdditiveRelease:
-        """Return the release, which is about 0 until a centre is chosen; in units to the power."""
+        """Return the release; the centre is 0 until one is chosen."""
         ends = units_between(self.ends, self.exact_unit)
         centre, limits = self._centre(context)
         measure = self._measure(context, centre, ends)
@@ -317,7 +317,7 @@ class RowsWithValue(JointNoisePart):
     whole: ClassVar[bool] = True
 
     def build(self, context: Context, share: Budget) -> Release:
-        """Return the release of the rows that bounds leave, which histogram like all of them."""
+        """Return the release; its interval is about the rows that bounds leave."""
         count = context.field(self.column, "count")
         measure = Measure(count, thresholds=row_clips(context.max_rows_per_partition))
         return clipped_sum(context, share, measure, limits=Limits())
@@ -380,11 +380,11 @@ class Variance(OfNumbersBetween):
 
     def combine(self, released: Sequence[Released]) -> Released:
         """Return the variance and its interval, without an end where that would be [0, 0]."""
-        found = over_rows(self._shown, released)
+        found = over_rows(self._spread, released)
         point = (found.values == 0) & (found.above == 0) & (released[1].above > 0)
         return dataclasses.replace(found, above=np.where(point, np.inf, found.above))
 
-    def _shown(self, sums: np.ndarray, squares: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _spread(self, sums: np.ndarray, squares: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the variance, or its root, of sums and squares of distances from one centre."""
         count = np.maximum(rows, 1.0)
         spread = squares / count - (sums / count) ** 2

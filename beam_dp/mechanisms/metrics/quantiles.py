@@ -36,7 +36,7 @@ from beam_dp.mechanisms.metrics.released import (
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks, integers
-from beam_dp.mechanisms.numerics.integers import WIDE, scale
+from beam_dp.mechanisms.numerics.integers import WIDE
 from beam_dp.mechanisms.profiles.from_summaries import KthRow, OneNumberEach
 from beam_dp.mechanisms.search.choose import SPARSE_VECTOR, TWO_PHASE, SearchKind
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
@@ -431,7 +431,7 @@ def spends_of(histograms: Sequence[Budget | None], *searches: Budget) -> tuple[S
 
 def places_of(numbers: np.ndarray, unit: Fraction, candidates: Candidates) -> np.ndarray:
     """Return the candidate of each number; what is above the last one counts as the last one."""
-    indexes = candidates.indexes(scale(numbers, unit).astype(np.float64))
+    indexes = candidates.indexes(integers.scale(numbers, unit).astype(np.float64))
     return np.minimum(indexes, candidates.size - 1)
 
 
@@ -574,17 +574,17 @@ class KthLargest(_Ranked):
             return super().build(context, share)
         each, candidates, k, false_stop = context.each(share), self.grid, self.k, self._false_stop
         alone = TailSearch(each, rank=k, false_stop=false_stop, resolution=1)
-        lines = Relation(context.index(self.source)), self.exact_unit
-        whole = dataclasses.replace(alone, resolution=RESOLUTION)
+        of = Relation(context.index(self.source)), self.exact_unit
+        only = dataclasses.replace(alone, resolution=RESOLUTION)
         # With one row each, or near the top, no clip above 1 comes nearer.
         if context.max_rows_per_partition == 1 or alone.is_floored(candidates):
             one = RowClips(None, (1,))
-            return KthRelease(*lines, one, None, one, search=whole, candidates=candidates)
+            return KthRelease(*of, one, None, one, search=only, candidates=candidates)
         size, first, histogram, rest = each.split(_KTH_SHARES)
-        near, search = (dataclasses.replace(whole, budget=part) for part in (first, rest))
+        near, search = (dataclasses.replace(only, budget=part) for part in (first, rest))
         clips = row_clips(min(self.k, context.max_rows_per_partition or self.k))
         sizes, rows = RowClips(size, clips), RowClips(histogram, clips)
-        return KthRelease(*lines, sizes, near, rows, search=search, candidates=candidates)
+        return KthRelease(*of, sizes, near, rows, search=search, candidates=candidates)
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the exact profile; of shared rows a relaxed one."""
@@ -683,7 +683,7 @@ class KthRelease(OfLines):
 
     Attributes:
         unit: what one unit is worth.
-        whole: the histogram of all rows.
+        sizes: the histogram of all rows, which says how many of each person the first scan counts.
         near: the first scan; None: C is 1, which needs no choice, and the error is one of people.
         rows: how C is chosen.
         search: the second scan; `worth` is put in.
@@ -691,7 +691,7 @@ class KthRelease(OfLines):
     """
 
     unit: Fraction
-    whole: RowClips
+    sizes: RowClips
     near: TailSearch | None
     rows: RowClips
     search: TailSearch
@@ -701,7 +701,7 @@ class KthRelease(OfLines):
     def spends(self) -> tuple[Spending, ...]:
         """Both scans, and both histograms."""
         scans = (self.search.cost,) if self.near is None else (self.near.cost, self.search.cost)
-        return spends_of((self.whole.histogram, self.rows.histogram), *scans)
+        return spends_of((self.sizes.histogram, self.rows.histogram), *scans)
 
     @property
     def shift(self) -> int:
@@ -728,7 +728,7 @@ class KthRelease(OfLines):
         """Return C, by the rows from the place on where the first scan ends."""
         least = 0
         if self.near is not None:
-            worth = self.whole.reaching(rows_of(own), 2 * self.near.rank, noise)
+            worth = self.sizes.reaching(rows_of(own), 2 * self.near.rank, noise)
             near = dataclasses.replace(self.near, worth=worth)
             least = self._scanned(own, near, noise).candidate or 0
         above = own.items >= least

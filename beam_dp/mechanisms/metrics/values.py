@@ -58,7 +58,7 @@ class CappedValues(Total):
     the s_i, which `AdditiveRelease` estimates by the same histogram.
 
     Attributes:
-        relation: who has.
+        relation: who has which values.
         distinct: whether different values are counted; else rows of the most frequent one.
     """
 
@@ -97,7 +97,7 @@ class CoveredValues(Total):
     So a value that many people have counts in full at any clip.
 
     Attributes:
-        relation: who has; by norm.
+        relation: who has which values, each line with the norm of its person as its count.
     """
 
     covers: ClassVar[bool] = True
@@ -144,8 +144,7 @@ class DistinctCount(Clippable, OfColumn):
 
     *Rows with several owners.* By default in two phases, for any number of owners: the rows of each
     value are removed together, by parts of people, at a threshold per removal (`profiles.packed`).
-    Programs at low thresholds are hard: the profile, which looks at few and high ones, is released
-    in two phases.
+    Linear programs at low thresholds take long; two phases look at few, and high ones.
 
     Attributes:
         column: the column; its values are only compared. Rows without one do not count.

@@ -74,8 +74,8 @@ def share_out(
         keys.append(None)
         values.append(selection.weight)
     shares = dict(zip(keys, whole.without_delta().split(values), strict=True))
-    kept = bool(wanting) or (gaussian and not whole.is_zcdp)
-    for_parts = whole.delta / (2 if selection is not None else 1) if kept else Fraction(0)
+    parts_take = bool(wanting) or (gaussian and not whole.is_zcdp)
+    for_parts = whole.delta / (2 if selection is not None else 1) if parts_take else Fraction(0)
     for part in wanting:
         shares[part] = whole.like(shares[part].amount, for_parts / len(wanting))
     if selection is not None:

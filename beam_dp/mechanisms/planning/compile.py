@@ -58,7 +58,7 @@ def compile_program(request: Request) -> Program:
             ladder = (1,)
         else:
             ladder = tuple(itertools.takewhile(is_possible, ladder)) or ladder[:1]
-    for cap in request.caps[:-1]:  # it may be chosen, so it is refused before the run
+    for cap in request.caps[:-1]:  # it may be chosen: what refuses it must do so before the run
         program_at(request, ladder[0], Adaptive(cap=cap))
     return compiled(dataclasses.replace(request, ladder=ladder))
 
@@ -208,8 +208,7 @@ def build(
     split = [
         s for s in steps if delta is not None and s.release.clip and s.release.clip.measure.norm
     ]
-    gaussian = steps
-    entries = [entry for step in steps for entry in _entries(step, context)]
+    gaussian, twins = steps, dict[MetricPart, Step]()
     if (
         split
         and delta is not None
@@ -234,10 +233,10 @@ def build(
         labels = {step.part: step.label for step in steps}
         twins = {step.part: dataclasses.replace(step, label=labels[step.part]) for step in others}
         gaussian = [twins.get(step.part, step) for step in steps]
-        entries = [entry for step in steps for entry in _entries(step, context)]
-        for twin in twins.values():
-            [_, *choices] = _entries(twin, context)  # the noise is one or the other
-            entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
+    entries = [entry for step in steps for entry in _entries(step, context)]
+    for twin in twins.values():
+        [_, *choices] = _entries(twin, context)  # the noise is one or the other
+        entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
     if context.partitions == 1:
         same, steps = gaussian is steps, _joined(steps)
         gaussian = steps if same else _joined(gaussian)
@@ -271,7 +270,7 @@ def _steps(
             alpha=ALPHA / intervals,
             asker=type(users[0]).__name__,
             output=users[0].output,
-            clip=(clips or {}).get(part),
+            clip_cost=(clips or {}).get(part),
         )
         release = part.build(own, share)
         if not release.spends:  # else rows of people would be read, and nothing be paid

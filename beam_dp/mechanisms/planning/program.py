@@ -135,9 +135,9 @@ class Program:
 
         *Laplace or Gaussian noise*: compared by the geometric mean of the errors of what has both.
 
-        The histograms are released, and their cost does not change. Whatever they are, noise costs
-        the same in all: so the whole is what it was, for pure differential privacy (Dwork,
-        Rothblum, Vadhan 2010) and for zCDP (Bun, Steinke 2016, Lemma 2.3), which compose adaptively.
+        The histograms are released. Whatever they say, the noise that they choose costs the same,
+        so the whole cost is the same: pure differential privacy (Dwork, Rothblum, Vadhan 2010) and
+        zCDP (Bun, Steinke 2016, Lemma 2.3) compose adaptively.
         """
         pairs = [pair for pair in zip(self.steps, self.gaussian, strict=True) if pair[0] != pair[1]]
         logarithms = [
@@ -177,7 +177,7 @@ class Program:
         return tuple(clip.measure for clip in self.clips)
 
     def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
-        """Draw the shared clips, in the order of `shared_measures`."""
+        """Draw the histograms that choose the shared clips, in the order of `shared_measures`."""
         return tuple(clip.choose(view.at(at), noise) for at, clip in enumerate(self.clips))
 
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:

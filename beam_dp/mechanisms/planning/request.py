@@ -107,8 +107,7 @@ class Request:
         whole = sum(weights, selected)
         parts: dict[CentreRequest, Fraction] = {}
         for metric, weight in zip(self.metrics, weights, strict=True):
-            wanted = {part.asked_centre for part in metric.parts()} - {None}
-            for centre in filter(None, wanted):
+            for centre in filter(None, dict.fromkeys(part.asked_centre for part in metric.parts())):
                 parts[centre] = parts.get(centre, _NOTHING) + CENTRE * weight / whole
         return parts
 

@@ -46,7 +46,7 @@ class PartitionView:
         self._first = 0
 
     def at(self, first: int, clip: np.ndarray | None = None) -> "PartitionView":
-        """Return the view for a release, by the index of its first measure and its shared clip."""
+        """Return the view for a release, by its first measure and what chose its shared clip."""
         view = copy.copy(self)
         view._first, view.clip = first, clip
         return view

@@ -55,7 +55,7 @@ from beam_dp.transforms.sql.row_queries import Query
 from beam_dp.transforms.sql.sql_trees import column_name
 from beam_dp.transforms.stages import guards, quick_steps, shard_number
 
-_SUBJECT = "Rows"
+_SUBJECT = sql_trees.SUBJECT
 _FORM = (
     "Write WITH t AS (SELECT visitor_id, max(spent) AS most FROM rows GROUP BY visitor_id) "
     "SELECT visitor_id, most FROM t"

@@ -41,7 +41,7 @@ class PublicTable:
     cells: pa.Table
 
     @classmethod
-    def of(cls, tree: Mapping[str, Any]) -> "tuple[Mapping[str, Any], list[PublicTable]]":
+    def of_from(cls, tree: Mapping[str, Any]) -> "tuple[Mapping[str, Any], list[PublicTable]]":
         """Return the table of rows of a FROM, and the public tables that it joins.
 
         Raises:
@@ -49,7 +49,7 @@ class PublicTable:
         """
         if tree["type"] != "JOIN":
             return tree, []
-        first, before = cls.of(tree["left"])
+        first, before = cls.of_from(tree["left"])
         right, condition = tree["right"], tree["condition"] or {}
         path: str = right.get("table_name", "")
         readers = [reader for end, reader in _PUBLIC.items() if path.endswith(end)]

@@ -64,7 +64,8 @@ class ReleasedQuery:
         if text is None:
             return None
         made = cls(text, tables.columns, output_names.output_names((), tables.first.metrics))
-        return made if made.computed is not None else None
+        _ = made.computed  # refuses SQL that does not fit
+        return made
 
     @functools.cached_property
     def computed(self) -> list[str]:

@@ -136,7 +136,7 @@ class Query:
         """
         node = tree_of(SUBJECT, "query", text, FORM)
         only(node, "type", "select_list", "from_table", "where_clause")
-        table, public = PublicTable.of(node["from_table"])
+        table, public = PublicTable.of_from(node["from_table"])
         is_table = table["type"] == "BASE_TABLE" and table["table_name"].lower() == TABLE
         require(is_table, "be FROM rows, and from nothing else")
         only(table, "type", "table_name")
@@ -160,8 +160,8 @@ class Query:
             plain = column in found
             name = item["alias"] or (found[0] if plain else "")
             require(bool(name), "name each expression, as in spent * 1.2 AS spent")
-            other = plain or column == name or name.lower() not in theirs
-            require(other, f"not name an expression {name!r}, as a column of a public table")
+            free = plain or column == name or name.lower() not in theirs
+            require(free, f"not name an expression {name!r}, as a column of a public table")
             unlike = name.lower() not in map(str.lower, named)
             require(unlike, f"give its columns different names, and {name!r} stands twice")
             named[name] = found[0] if plain else None

@@ -113,7 +113,7 @@ class _Reader:
 
     def __init__(self, node: Tree, people: tuple[str, ...], period: str) -> None:
         self._with, node = person_queries.with_of(node), {**node, "cte_map": None}
-        table, self._public = public_tables.PublicTable.of(node["from_table"])
+        table, self._public = public_tables.PublicTable.of_from(node["from_table"])
         kinds = [table["type"], *(each["type"] for each in node["modifiers"])]
         parts = [(name, True) for name in kinds] + [*node.items(), *table.items()]
         for name in [name for name, value in parts if value not in sql_trees.NOTHING]:
@@ -474,7 +474,7 @@ def _same(tree: Tree) -> str:
 
 
 def _columns(tree: Any) -> Iterator[str]:
-    """Yield the columns of rows that a part of a statement names."""
+    """Yield the column of rows that each part of a statement is; "" for all other parts."""
     return map(column_name, sql_trees.parts_of(tree))
 
 

@@ -242,7 +242,7 @@ def choose_clips(
     chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
 ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
-    """Draw the clips that all partitions share, from the bucket of the summary over all of them."""
+    """Draw the histograms that choose shared clips, of the summary over all partitions."""
     if element[0] != SHARED:
         return
     program = adapted(program, chosen, selected)
@@ -271,7 +271,7 @@ def draw_bucket(
         places: the partitions of each bucket.
         noise: the randomness.
         draws: what keeps the draws of the run.
-        clips: those that all partitions share.
+        clips: the histograms that choose the clips which all partitions share.
         chosen: what was chosen first.
         selected: the partitions that were selected, of all buckets; None: they are public.
     """
@@ -282,10 +282,9 @@ def draw_bucket(
 
     def released() -> Block:
         summary, lines = open_bucket(packed, program.measures)
-        view, names = places.cells(bucket, summary, lines, selected)
-        asked = view.among(program.partitions or 1)
-        drawn = program.release(asked, clips, noise)
-        return Block(names, drawn=drawn, chosen=program.chosen)
+        view, keys = places.cells(bucket, summary, lines, selected)
+        drawn = program.release(view.among(program.partitions or 1), clips, noise)
+        return Block(keys, drawn=drawn, chosen=program.chosen)
 
     if bucket == 0:
         yield START, (0, Block(listed([])))

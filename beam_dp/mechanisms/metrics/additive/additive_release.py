@@ -83,12 +83,12 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _IF_KNOWN = "the interval holds the true number if nobody adds more than the given clip"
 STEPS = 1 << 20
-"""In so many steps a person above the clip has their share of it, where it is of 1 at most."""
+"""A person's share of the clip is a whole number of this many steps."""
 FINE = 64
 """L2 norms of numbers of rows and people are rounded up to multiples of 1 / FINE."""
 L2_SPREAD = 2.0
-"""So much more is an L1 norm than an L2 norm: about as people in four to five partitions have it
-(1.0 to 3.4 in twelve kinds of data)."""
+"""An L1 norm is taken to be so many L2 norms: about as of people in four partitions (1.0 to 3.4 in
+twelve kinds of data)."""
 GIVEN_BACK_FROM = 16
 """The loss of n people alike is given back by n / (n + this): that of few is in few partitions."""
 BOX = 64
@@ -254,7 +254,7 @@ class AdditiveRelease(Release):
         return ClippedTotals(totals, clip, fine, index, shown, view.clip, view.total)
 
     def unclipped(self, view: PartitionView) -> ClippedTotals:
-        """Return the number with nobody clipped, who moves it by one person in each partition."""
+        """Return the number with nobody clipped: a person moves each partition by at most 1."""
         whole, _ = view.clipped(0, np.full(view.size, len(self.measure.thresholds)))
         return ClippedTotals(whole, self.measure.fine, 1, -1, True, view.clip, view.total)
 
@@ -386,10 +386,9 @@ class AdditiveRelease(Release):
         scale, error = self.noise.scale(self.place), self.noise.mean_error(self.place)
         measure, name = self.measure, self.noise.name + self.contribution.where
         if self.clip is not None:
-            of_norm = "what each person adds"
-            of_norm += f" to all partitions (L{measure.norm} norm)" * (measure.steps > 1)
-            words = of_norm if measure.norm else "what each person adds to each partition"
-            return clip_then_noise(words, name, error, scale)
+            where = f" to all partitions (L{measure.norm} norm)" * (measure.steps > 1)
+            where = where if measure.norm else " to each partition"
+            return clip_then_noise(f"what each person adds{where}", name, error, scale)
         clip = float(measure.thresholds[0] * self.unit)
         given = float(((measure.cap or 0) * measure.fine or measure.thresholds[0]) * self.unit)
         is_safe = self.limits.bounded or self.limits.sure
@@ -532,7 +531,7 @@ def clipped_sum(
     )
     clip, noise_cost = None, share
     if len(octaves) > 1:
-        cost = context.clip
+        cost = context.clip_cost
         if cost is None:
             part = clip_share_of_norm(share, context.partitions)
             cost, noise_cost = share.split((part, 1 - part))

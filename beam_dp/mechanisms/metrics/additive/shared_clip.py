@@ -44,7 +44,7 @@ class SharedClip:
         return math.ceil(self.choice.unseen)
 
     def choose(self, view: PartitionView, noise: Noise) -> np.ndarray:
-        """Return the histogram for all partitions, from each person's norm or largest number."""
+        """Draw the histogram that chooses the clip, of each person's norm or largest number."""
         sides = 1 + (not self.measure.sign)
         people, _ = view.histogram(0, sides * self.choice.buckets)
         counts = people.reshape(1, sides, self.choice.buckets)
