@@ -136,9 +136,10 @@ def _split(
     def of_part(node: Node, shares: tuple, level: int, cost: Any) -> dict[Any, float]:
         if not shares:
             return {(): 1.0}
-        middle = shares[len(shares) // 2]
+        middle = shares[several_quantiles._middle(shares)]
         chances: dict[Any, float] = {}
-        for at, chance in enumerate(chances_at(search._search(middle, cost), node, candidates)):
+        asked = search._search(middle, cost, none=several_quantiles._none(node, level))
+        for at, chance in enumerate(chances_at(asked, node, candidates)):
             index = None if at == node.size else node.first + at
             drawn = {NO_TIES: 1.0}
             if index is not None and len(shares) > 1:

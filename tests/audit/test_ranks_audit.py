@@ -34,10 +34,10 @@ WEIGHTED = DecimalGrid(0, 1, 1)  # 21 values, of weights from 1/9 to 1
 KINDS = [s for s in itertools.product(range(D + 1), repeat=N - 1) if list(s) == sorted(s)]
 
 
-def node_of(people: tuple[int, ...], size: int) -> Node:
+def node_of(people: tuple[int, ...], size: int, are_ends: bool = False) -> Node:
     """Return so many people of each kind."""
     shares = np.array(people) @ np.array(KINDS)
-    return Node.of(np.arange(N), np.diff([0, *shares, D * sum(people)]), size)
+    return Node.of(np.arange(N), np.diff([0, *shares, D * sum(people)]), size, are_ends)
 
 
 def databases() -> list[tuple[int, ...]]:
@@ -68,12 +68,13 @@ def some_databases(part: int) -> list[tuple[int, ...]]:
 class Audit:
     """Compares a search over all databases and their neighbours, each distribution made once."""
 
-    def __init__(self, search, candidates=EVEN):
+    def __init__(self, search, candidates=EVEN, are_ends=False):
         self.search, self.candidates, self.cache = search, candidates, {}
+        self.are_ends = are_ends
 
     def logarithms(self, people):
         if people not in self.cache:
-            node = node_of(people, self.candidates.size)
+            node = node_of(people, self.candidates.size, self.are_ends)
             listed = np.array(laws.all_that_is_drawn(self.search, node, self.candidates))
             assert listed.sum() == pytest.approx(1, abs=1e-12)
             self.cache[people] = np.log(listed)
@@ -181,13 +182,14 @@ def test_tail_search_under_zcdp_by_its_bounded_range(share, rank, upper, small_s
 
 
 @pytest.mark.audit
+@pytest.mark.parametrize("are_ends", [False, True])
 @pytest.mark.parametrize(
     "shares", [(HALF,), (TENTH, HALF), QUARTERS, (3 * TENTH, 9 * TENTH, 1 - TENTH / 10)]
 )
-def test_splitting_spends_at_most_epsilon(shares):
+def test_splitting_spends_at_most_epsilon(shares, are_ends):
     search = SplitSearch(Budget(3), shares, D)
-    some = DATABASES[:: 27 if len(shares) == 3 else 18]
-    most, _ = Audit(search).worst(some)
+    some = DATABASES[are_ends :: 27 if len(shares) == 3 else 18]
+    most, _ = Audit(search, are_ends=are_ends).worst(some)
     assert 1.2 < most <= 3 + ROUNDING
 
 

@@ -108,6 +108,7 @@ class OfRanks(OfValues, OfRowsOrPeople):
             candidates=_finer(default_values(unit) if given is None else given),
             alone=alone,
             rows=rows,
+            are_ends=given is not None,
         )
 
 
@@ -344,6 +345,7 @@ class RankRelease(OfLines):
         candidates: the public outputs.
         alone: whether one number per partition is released, and not a row of numbers.
         rows: how C is chosen; None: people count once each.
+        are_ends: whether the first and the last candidate are public ends of the values.
     """
 
     unit: Fraction
@@ -352,6 +354,7 @@ class RankRelease(OfLines):
     candidates: Candidates
     alone: bool = True
     rows: RowClips | None = None
+    are_ends: bool = False
 
     @property
     def spends(self) -> tuple[Spending, ...]:
@@ -377,7 +380,7 @@ class RankRelease(OfLines):
         if self.rows is not None:
             clip = self.rows.choose(rows_of(lines), max(self.search.usual_errors), noise)
         weights = increments(lines.people, indexes, lines.counts, clip=clip.rows)
-        node = Node.of(*weights, self.candidates.size)
+        node = Node.of(*weights, self.candidates.size, self.are_ends)
         size = self._people(node, noise)
         answers = self.search.answers(node, self.candidates, noise, size)
         ends = [float(max(p, 1 - p)) for p in self.search.shares]

@@ -39,9 +39,10 @@ class CentralSearch(Paid):
     the candidate before (0 for the first one):
 
         u(y) = min(0, le(y) - p n, p n - lt(y)),   P(y) ~ w(y) e^(epsilon u(y) / (2 m)),
-        u(none) = -min(p, 1 - p) n,                P(none) ~ 128 W e^(epsilon u(none) / (2 m)),
+        u(none) = -min(p, 1 - p) n,                P(none) ~ v W e^(epsilon u(none) / (2 m)),
 
-    w the public weight of a candidate (`Candidates.weight_before`) and W that of all of them.
+    w the public weight of a candidate (`Candidates.weight_before`), W that of all of them, and v
+    that of no answer: 128.
 
     Theorem. For x' = x + one person and any two outcomes a, b, the ratio P_x'(a) / P_x(a) is at
     most e^(epsilon G) times P_x'(b) / P_x(b), G <= 1 what that person has in all (their share of a
@@ -58,18 +59,19 @@ class CentralSearch(Paid):
     F_i is a function of that person alone), p = a / b, losses -u in units of 1 / (b D).
 
     *Too few people.* Where all data are on one side of y, u(y) = u(none) at most: whatever the data
-    are, a y that is beyond all of them comes out with a chance of at most 1 / 129.
+    are, a y that is beyond all of them comes out with a chance of at most 1 / (v + 1).
 
     *Rank error.* Measured, not proved: in 95% of draws the rank is within 8 m / epsilon people of
     p n (`usual_error`), but for people who share one value.
 
-    Edge cases: with nobody, none has the chance 128 / 129. `Budget(epsilon, delta)` spends epsilon
+    Edge cases: with nobody, none has the chance v / (v + 1). `Budget(epsilon, delta)` spends epsilon
     only.
 
     Args:
         budget: what one choice may spend.
         p: the share of rows below, above 0 and below 1.
         resolution: D.
+        none: v.
 
     Source: McSherry and Talwar 2007; quantiles by utilities of ranks: Smith 2011, "Privacy-
     preserving statistical estimation with optimal convergence rates".
@@ -77,6 +79,7 @@ class CentralSearch(Paid):
 
     p: Fraction = Fraction(1, 2)
     resolution: int = RESOLUTION
+    none: int = NONE
 
     @property
     def usual_error(self) -> int:
@@ -114,7 +117,7 @@ class CentralSearch(Paid):
         starts = np.append(node.first, np.column_stack([node.buckets, node.buckets + 1]).ravel())
         ends = candidates.weight_before(np.append(starts, node.stop))
         filled = ends[1:] > ends[:-1]
-        none = integers.alone(NONE * int(ends[-1] - ends[0]))
+        none = integers.alone(self.none * int(ends[-1] - ends[0]))
         return _Runs(
             integers.concatenate([losses[filled], integers.alone(min(over, under - over) * total)]),
             integers.concatenate([np.diff(ends)[filled], none]),

@@ -77,23 +77,29 @@ class Node:
         amounts: how much all people have there, in units of 1 / D of a person.
         first: the first candidate.
         stop: the end of the candidates.
+        known: whether the first, and the last, is an answer, or a public end of the values.
     """
 
     buckets: np.ndarray
     amounts: np.ndarray
     first: int
     stop: int
+    known: tuple[bool, bool] = (False, False)
 
     @classmethod
-    def of(cls, buckets: np.ndarray, amounts: np.ndarray, size: int) -> "Node":
+    def of(
+        cls, buckets: np.ndarray, amounts: np.ndarray, size: int, are_ends: bool = False
+    ) -> "Node":
         """Return the node of all candidates; what lies above the last one counts as the last.
 
         Args:
             buckets: indexes, in any order; an index may stand there several times.
             amounts: per bucket, by how much the sum rises; see `increments`.
             size: the number of candidates.
+            are_ends: whether the first and the last one are public ends of the values.
         """
-        return cls(*_merged(np.minimum(buckets, size - 1), amounts), 0, size)
+        lines = _merged(np.minimum(buckets, size - 1), amounts)
+        return cls(*lines, 0, size, (are_ends, are_ends))
 
     @property
     def size(self) -> int:
@@ -125,12 +131,14 @@ class Node:
                 integers.concatenate([self.amounts[lower], integers.alone(below)]),
                 self.first,
                 index + 1,
+                (self.known[0], True),
             ),
             Node(
                 np.append(here, self.buckets[upper]),
                 integers.concatenate([integers.alone(above), self.amounts[upper]]),
                 index,
                 self.stop,
+                (True, self.known[1]),
             ),
         )
 

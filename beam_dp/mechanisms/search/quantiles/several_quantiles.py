@@ -2,7 +2,7 @@
 
 import functools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -12,7 +12,7 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.search.common import Paid
-from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
+from beam_dp.mechanisms.search.quantiles.middle_quantile import NONE, CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import RESOLUTION, Answer, Node
 from beam_dp.mechanisms.search.quantiles.tail_quantile import FALSE_STOP, TailSearch
 
@@ -56,6 +56,7 @@ def quantile_search(
     resolution: int = RESOLUTION,
     false_stop: float = FALSE_STOP,
     people: int = 0,
+    none: int = NONE,
 ) -> CentralSearch | TailSearch:
     """Return the search that measures best for one p.
 
@@ -65,9 +66,10 @@ def quantile_search(
         resolution: what one person is worth in units.
         false_stop: of a `TailSearch`.
         people: of a `TailSearch`.
+        none: of a `CentralSearch`.
     """
     if TAIL < p < 1 - TAIL:
-        return CentralSearch(budget, p, resolution)
+        return CentralSearch(budget, p, resolution, none)
     upper = p >= 1 - TAIL
     share = 1 - p if upper else p
     return TailSearch(
@@ -79,10 +81,12 @@ def quantile_search(
 class SplitSearch(Paid):
     """Choose a candidate for each of several p, in rising order; or none for some of them.
 
-    The middle p is searched among all people. Its answer y splits them: what people have below y is
-    searched for the smaller p, what they have above y for the larger ones, with p relative to the
-    part; and so on, in floor(log2 m) + 1 levels for m quantiles. The first level has 11 / 9 times
-    as much of the budget as every other, or 9 / 11 times, if its p is near an end.
+    The middle p (of two, the one nearer to 1/2) is searched among all people. Its answer y splits
+    them: what people have below y is searched for the smaller p, what they have above y for the
+    larger ones, with p relative to the part; and so on, in floor(log2 m) + 1 levels for m
+    quantiles. The first level has 11 / 9 times as much of the budget as every other, or 9 / 11
+    times, if its p is near an end. Between two answers, or an answer and a public end, no answer
+    has the weight of all candidates, not 128 of it: none of them is far from the data.
 
     *Ties.* With lt, eq and gt people below, at and above y, p n is lt + r, where r people at y are
     below the p-quantile: r = p (eq + gt) - (1 - p) lt; the other eq - r are above it. Where few
@@ -130,7 +134,7 @@ class SplitSearch(Paid):
 
     def level_cost(self, level: int) -> Budget:
         """Return what the searches of one level may spend together; the first one is 0."""
-        middle = self.shares[len(self.shares) // 2]
+        middle = self.shares[_middle(self.shares)]
         root = _ROOT if TAIL < middle < 1 - TAIL else 1 / _ROOT
         return self.cost.scaled((Fraction(1) if level else root) / (root + self.levels - 1))
 
@@ -156,16 +160,18 @@ class SplitSearch(Paid):
     def _usual(self, shares: tuple[Fraction, ...], level: int) -> list[float]:
         if not shares:
             return []
-        middle = len(shares) // 2
+        middle = _middle(shares)
         own = float(self._search(shares[middle], self.level_cost(level)).usual_error)
         below, above = (self._usual(part, level + 1) for part in _relative(shares))
         pairs = zip([*below, 0.0, *above], _weights(shares), strict=True)
         return [math.hypot(error, own * weight) for error, weight in pairs]
 
-    def _search(self, p: Fraction, cost: Budget, people: float = 0) -> CentralSearch | TailSearch:
+    def _search(
+        self, p: Fraction, cost: Budget, people: float = 0, none: int = NONE
+    ) -> CentralSearch | TailSearch:
         """Return the search of one node; people are known to a factor of 2."""
         about = 1 << int(people).bit_length() - 1 if people >= 1 else 0
-        return quantile_search(cost, p, self.resolution, self.false_stop, about)
+        return quantile_search(cost, p, self.resolution, self.false_stop, about, none)
 
     def _choose(
         self,
@@ -179,8 +185,9 @@ class SplitSearch(Paid):
     ) -> list[Answer]:
         if not shares:
             return []
-        middle = shares[len(shares) // 2]
-        answer = self._search(middle, cost, people).choose_at(node, candidates, noise)
+        middle = shares[_middle(shares)]
+        search = self._search(middle, cost, people, _none(node, level))
+        answer = search.choose_at(node, candidates, noise)
         if len(shares) == 1:
             return [answer]
         ties = NO_TIES
@@ -221,12 +228,24 @@ class SplitSearch(Paid):
         return Ties(lower, people - lower, adder.bound(most, _WRONG) / under)
 
 
+def _middle(shares: tuple[Fraction, ...]) -> int:
+    """Return the place of the p that is searched first."""
+    last = len(shares) // 2
+    places = range(max(0, last - 1), last + 1) if len(shares) % 2 == 0 else [last]
+    return min(places, key=lambda place: abs(shares[place] - Fraction(1, 2)))
+
+
+def _none(node: Node, level: int) -> int:
+    """Return the weight of no answer; at the first level the people may be few."""
+    return 1 if level and all(node.known) else NONE
+
+
 def _weights(shares: tuple[Fraction, ...]) -> list[float]:
     """Return by how much of the middle rank's error each rank is off: 1 for the middle itself.
 
     Where the middle rank is off by r, a rank at the share w of one side is off by w r.
     """
-    middle = shares[len(shares) // 2]
+    middle = shares[_middle(shares)]
     return [float(min(share / middle, (1 - share) / (1 - middle))) for share in shares]
 
 
@@ -242,7 +261,7 @@ Part = tuple[Node | None, tuple[Fraction, ...], float]
 
 def _relative(shares: tuple[Fraction, ...]) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
     """Return the p on both sides of the middle one, relative to the people there."""
-    middle = len(shares) // 2
+    middle = _middle(shares)
     p = shares[middle]
     upper = tuple((share - p) / (1 - p) for share in shares[middle + 1 :])
     return tuple(share / p for share in shares[:middle]), upper
@@ -252,7 +271,7 @@ def _parts(
     node: Node, shares: tuple[Fraction, ...], index: int | None, ties: Ties
 ) -> tuple[Part, Part]:
     """Return for both sides of the middle p: its people, its p relative to them, their share."""
-    middle = len(shares) // 2
+    middle = _middle(shares)
     if index is not None:
         p = float(shares[middle])
         parts = node.split(index, ties.below, ties.above)
@@ -262,5 +281,5 @@ def _parts(
     half = Fraction(1, 2)
     left = min((abs(share - half) for share in lower), default=Fraction(1))
     right = min((abs(share - half) for share in upper), default=Fraction(1))
-    nearer = left <= right
+    nearer, node = left <= right, replace(node, known=(False, False))
     return (node if nearer else None, lower, 1.0), (None if nearer else node, upper, 1.0)

@@ -66,6 +66,29 @@ def test_choose_follows_the_distribution(shares):
         assert abs(counts[answers] / SIZE - chance) < TOLERANCE
 
 
+@pytest.mark.parametrize(
+    ("shares", "first"),
+    [("0.5", 0), ("0.25 0.75", 0), ("0.75 0.95", 0), ("0.05 0.25", 1), ("0.1 0.5 0.9", 1)],
+)
+def test_of_two_the_one_nearer_to_the_middle_is_first(shares, first):
+    assert several_quantiles._middle(tuple(map(Fraction, shares.split()))) == first
+
+
+def test_between_answers_and_public_ends_there_is_mostly_an_answer():
+    shares, candidates = (Fraction(3, 10), HALF), Candidates.of(range(8))
+    chances = {}
+    for are_ends in (False, True):
+        node = Node.of(np.arange(8), np.full(8, 3 * 2), 8, are_ends)  # 24 people, no ties
+        law = laws.chances_at(SplitSearch(Budget(2), shares, 2), node, candidates)
+        chances[are_ends] = {
+            place: math.fsum(law[answers] for answers in law if answers[place] is None)
+            for place in (0, 1)
+        }
+    first, second = chances[False], chances[True]
+    assert first[1] == pytest.approx(second[1])  # the first search does not know
+    assert first[0] > 0.8 and second[0] - second[1] < 0.15
+
+
 def test_answers_rise_and_are_near():
     values = np.random.default_rng(4).lognormal(3, 1, 3000)
     node = Node.of(GRID.indexes(values), np.full(3000, RESOLUTION), GRID.size)
