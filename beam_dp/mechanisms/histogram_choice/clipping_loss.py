@@ -354,6 +354,7 @@ class ClippingLoss:
         by_norm: of people with numbers from 0 on, by bucket, for an L2 norm (`Losses.by_norm`).
         folded: whether both sides have one histogram, of sizes.
         covers: whether numbers are of different values, which people may share.
+        spread: how much more than its share of what is lost a number may have lost.
     """
 
     noise: float
@@ -367,6 +368,7 @@ class ClippingLoss:
     by_norm: tuple[tuple[float, float, float], ...] = ()
     folded: bool = False
     covers: bool = False
+    spread: float = SPREAD
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
         """Return the sizes of numbers, by which losses are shared out, in scales of the noise."""
@@ -445,7 +447,7 @@ class ClippingLoss:
         lose in each partition by itself, and it is the share of its squared size.
 
         Let L be the loss, Q the sum of squares, B that of the people beyond the top alone, and f
-        `SPREAD`. The truth is off by at most the smaller of L + sqrt(noise^2 + 19 B) and
+        the `spread`. The truth is off by at most the smaller of L + sqrt(noise^2 + 19 B) and
         f w L + sqrt(noise^2 + f w Q + 19 min(f w, 1)^2 B). People beyond the top are a sample
         (`Losses.beside`), of which the partition has its share; of one partition it is the first.
         Of distances, on which side they are shows in the number: on the one on which it is beyond
@@ -462,7 +464,7 @@ class ClippingLoss:
             other = (sizes - self.noise / self.scale) / max(sums[3], 1.0)
         else:
             other = sizes**2 / sums[1]
-        share = np.maximum(SPREAD * np.maximum(sizes / sums[0], other), NET * rows)
+        share = np.maximum(self.spread * np.maximum(sizes / sums[0], other), NET * rows)
         more = self._sum_of_norm(sums[3] * self.scale)[1]
         distances = []
         for sign, side in ((-1, self.below), (1, self.above)):

@@ -391,6 +391,16 @@ def test_samples_of_people_lose_no_more_than_is_said_but_for_one_in_twenty(fall)
 LOSS = ClippingLoss(30.0, 8.0, 10.0, (400.0, 95.0, 60.0), (5000.0, 1400.0, 900.0))
 
 
+def test_a_number_of_many_bins_may_have_lost_more_of_its_share():
+    values = np.array([0.0, -500.0, 500.0, 2000.0])
+    sums = LOSS.sums(values)
+    twice = dataclasses.replace(LOSS, spread=3.5).widths(values, sums)
+    for widths, wider, (total, *_) in zip(
+        LOSS.widths(values, sums), twice, (LOSS.below, LOSS.above), strict=True
+    ):
+        assert (wider >= widths).all() and wider[0] - widths[0] >= 1.75 * total / 301
+
+
 def test_losses_are_shared_by_sizes():
     values = np.array([0.0, -500.0, 500.0, 2000.0, 1e-9, 9.0])
     sizes = LOSS.sizes(values)

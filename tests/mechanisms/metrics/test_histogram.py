@@ -3,6 +3,7 @@
 Where numbers are compared epsilon is 100 or more: noise is not 0 with a chance below e^-99.
 """
 
+import dataclasses
 import math
 import pickle
 from fractions import Fraction
@@ -172,3 +173,16 @@ def test_bins_of_several_partitions_are_one_vector_of_the_norm_of_the_clip(budge
             together = [sum(pair) for pair in zip(together, alone, strict=True)]
         assert totals(index, *everybody) == together
     assert sum(spent.cost.amount for spent in release.spends if spent.once) == budget.amount
+
+
+def test_a_partition_of_25_bins_counts_as_five_where_the_clip_is_chosen() -> None:
+    many, one = (release_of(Budget(2), edges, 10) for edges in (tuple(range(26)), (0, 25)))
+    people = np.zeros((1, 1, many.clip.choice.buckets), np.int64)
+    people[0, 0, :9] = 400, 300, 200, 100, 80, 40, 20, 8, 4
+    noisy = many.clip.choice.draw(people, ZeroNoise())
+    chosen = [many._best(noisy, 10)[0], one._best(noisy, 50)[0], one._best(noisy, 10)[0]]
+    assert chosen[0] == chosen[1] < chosen[2]
+    several = many.clipped(view_of(many, *[[5, 12, 25]] * 10, apart=False).at(0, noisy))
+    of_one = dataclasses.replace(several, partitions=10)
+    loss = many._loss(of_one, 30.0, many.noise)
+    assert loss.spread == 5 * one._loss(of_one, 30.0, one.noise).spread

@@ -64,7 +64,7 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import (
     clip_share_of_norm,
     clip_share_of_partition,
 )
-from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
+from beam_dp.mechanisms.histogram_choice.clipping_loss import SPREAD, ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.released import (
@@ -273,7 +273,16 @@ class AdditiveRelease(Release):
         thresholds = np.array([float(clip) for clip in self.measure.thresholds])
         noise = self.mean_error(choice) * thresholds
         weight = NOT_GIVEN_BACK * (L2_SPREAD if self.measure.norm == 2 else 1.0)
-        return self._choice.best_clip(choice, noise, partitions, weight)
+        return self._choice.best_clip(choice, noise, partitions * self._root, weight)
+
+    @property
+    def _root(self) -> float:
+        """The root of how many numbers a partition has: the loss is between all in one, and even.
+
+        So a partition of many bins counts as so many partitions; a number may have lost so many
+        times its share.
+        """
+        return math.sqrt(self.contribution.size)
 
     def expected_error(self, choice: np.ndarray, partitions: int) -> float:
         """Return about how far a partition's number will be off, in the user's scale."""
@@ -364,6 +373,7 @@ class AdditiveRelease(Release):
             norm=self.measure.norm,
             folded=self.clip.choice.folded,
             covers=self.contribution.covers,
+            spread=SPREAD * self._root,
         )
         if not several or not self.measure.norm:
             return loss

@@ -74,19 +74,26 @@ def test_of_two_the_one_nearer_to_the_middle_is_first(shares, first):
     assert several_quantiles._middle(tuple(map(Fraction, shares.split()))) == first
 
 
-def test_between_answers_and_public_ends_there_is_mostly_an_answer():
-    shares, candidates = (Fraction(3, 10), HALF), Candidates.of(range(8))
-    chances = {}
+def test_between_answers_and_public_ends_no_answer_weighs_little():
+    weights = {}
     for are_ends in (False, True):
-        node = Node.of(np.arange(8), np.full(8, 3 * 2), 8, are_ends)  # 24 people, no ties
-        law = laws.chances_at(SplitSearch(Budget(2), shares, 2), node, candidates)
-        chances[are_ends] = {
-            place: math.fsum(law[answers] for answers in law if answers[place] is None)
-            for place in (0, 1)
-        }
-    first, second = chances[False], chances[True]
-    assert first[1] == pytest.approx(second[1])  # the first search does not know
-    assert first[0] > 0.8 and second[0] - second[1] < 0.15
+        node = Node.of(np.arange(8), np.full(8, 6), 8, are_ends)
+        lower, upper = node.split(4)
+        between, _ = upper.split(6)
+        [_, (alone, *_)] = several_quantiles._parts(node, (HALF, 2 * HALF / 3), None, NO_TIES)
+        parts = (node, 0), (lower, 1), (upper, 1), (between, 2), (alone, 1)
+        weights[are_ends] = [several_quantiles._none(*part) for part in parts]
+    assert weights == {False: [128, 128, 128, 1, 128], True: [128, 1, 1, 1, 128]}
+
+
+@pytest.mark.parametrize("share", [Fraction(3, 10), HALF])
+def test_the_weight_of_no_answer_is_that_of_the_search(share):
+    node, candidates = Node.of(np.arange(8), np.full(8, 3), 8), Candidates.of(range(8))
+    few, many = (
+        laws.chances_at(CentralSearch(Budget(2), share, 2, none), node, candidates)
+        for none in (1, 128)
+    )
+    assert many[-1] / many[3] == pytest.approx(128 * few[-1] / few[3])
 
 
 def test_answers_rise_and_are_near():
