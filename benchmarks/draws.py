@@ -21,7 +21,7 @@ from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.compile import compile_loss
-from beam_dp.transforms import rehearsal, removal_loss
+from beam_dp.transforms import removal_loss
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.rehearsal import _Rehearsal, bundle
 from beam_dp.transforms.stages.bound_and_summarise import Collect, Settle
@@ -162,9 +162,7 @@ def summarise(
     )
     program = release._program
     bounds = release._bounds.up_to(program.limit)
-    rehearsal.held[:] = [table_of(rows)]
-    made = _Rehearsal(release, program, bounds, Noise())
-    rehearsal.held.clear()
+    made = _Rehearsal(release, [table_of(rows)], program, bounds, Noise())
     return Releases(made, rows.partitions)
 
 

@@ -14,6 +14,7 @@ import dataclasses
 import math
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +37,10 @@ _NOT_DONE = {
     "top_partitions": "top_partitions",
     "post_process": "HAVING, ORDER BY, LIMIT and columns computed of aggregates (post_process)",
 }
+
+
+_HALF = 0.5
+"""A number is marked where more than so many of its draws are missing, or without a rank error."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -72,14 +77,14 @@ def main(given: Sequence[str] | None = None) -> int:
         for each in scans:
             if each.refused:
                 raise ValueError(each.refused)
-    rehearsal.held[:] = [row for each in scans for row in each.elements]
+    rows = [row for each in scans for row in each.elements]
     left = [says for name, says in _NOT_DONE.items() if asked.given.get(name)]
     said = f"not rehearsed: {'; '.join(left)}\n" * bool(left)
     sys.stdout.write(check.text_of(asked, scans) + said)
     columns = terminal.width()
-    every = rehearsal.draws(asked.run, options.runs)
+    every = rehearsal.draws(asked.run, rows, options.runs)
     for table, drawn in zip(asked.tables, every, strict=True):
-        view = rehearsed(asked, table.release, drawn)
+        view = rehearsed(asked, table.release, rows, drawn)
         which = table.title if asked.together else ""
         text = f"{view.cost}{which and f'; {which}'}\n{view.text(columns)}\n{view.cost}\n"
         if page:
@@ -94,10 +99,13 @@ def main(given: Sequence[str] | None = None) -> int:
 
 
 def rehearsed(
-    asked: Description, release: dp.PrivateAggregate, drawn: Sequence[rehearsal.Numbers]
+    asked: Description,
+    release: dp.PrivateAggregate,
+    rows: Sequence[Any],
+    drawn: Sequence[rehearsal.Numbers],
 ) -> View:
-    """Return the true numbers of the rows that are held, with what these draws say of them."""
-    true, runs = rehearsal.truth(release), len(drawn)
+    """Return the true numbers of rows, with what these draws say of them."""
+    true, runs = rehearsal.truth(release, rows), len(drawn)
     named = {key: [each[key] for each in drawn if key in each] for key in true}
     is_private = isinstance(release.partitions, dp.PrivatePartitions)
     keys = sorted(sorted(true, key=str) if is_private else true, key=lambda key: -len(named[key]))
@@ -111,7 +119,8 @@ def rehearsed(
 
     def with_numbers(series: Series) -> Series:
         at = names.index(series.name)
-        size = 3 if f"{series.name}_low" in names else 1
+        ends = f"{series.name}_low" in names, f"{series.name}_rank_error" in names
+        size = 1 + 2 * ends[0] + ends[1]
         numbers = (
             _number(true[key][at], [row[at : at + size] for row in named[key]]) for key in keys
         )
@@ -128,17 +137,25 @@ def rehearsed(
 
 
 def _number(true: float, rows: Sequence[Sequence[float]]) -> Rehearsed:
-    """Return a true number, with what its draws say: each a number, or one with its two ends."""
+    """Return a true number, with what its draws say of it.
+
+    Each is a number, one with its rank error, or one with its two ends.
+    """
     drawn = np.array([row for row in rows if not math.isnan(row[0])], float)
     if math.isnan(true) or not len(drawn):
         return Rehearsed(None if math.isnan(true) else true, remark=" (no number)")
     low, high = np.quantile(drawn[:, 0], [0.025, 0.975], method="inverted_cdf").tolist()
     remark = f" ±{short(float(np.quantile(abs(drawn[:, 0] - true), 0.95, method='inverted_cdf')))}"
-    if drawn.shape[1] > 1:
+    missing = 1 - len(drawn) / len(rows)
+    remark += f" ({missing:.0%} missing)" * (missing > 0)
+    unknown = float(np.isinf(drawn[:, 1]).mean()) if drawn.shape[1] == 2 else 0.0
+    remark += f" ({unknown:.0%} rank ±?)" * (unknown > 0)
+    rank = math.inf if missing + (1 - missing) * unknown > _HALF else None
+    if drawn.shape[1] > 2:
         slack = 1e-9 * abs(true)
         holds = (drawn[:, 1] <= true + slack) & (drawn[:, 2] >= true - slack)
         remark += f" ({holds.mean():.0%} hold)"
-    return Rehearsed(true, low, high, whole=float(true).is_integer(), remark=remark)
+    return Rehearsed(true, low, high, rank, whole=float(true).is_integer(), remark=remark)
 
 
 if __name__ == "__main__":

@@ -144,12 +144,13 @@ class View:
                 "N ±E (P% hold): N is the true number, 95 of 100 released ones are at most E away "
                 "from it, and P of 100 intervals hold it"
             )
-        if any(None not in (number.rank, number.value) for number in numbers):
+        ranks = {number.rank for number in numbers if number.value is not None} - {None}
+        if ranks - {math.inf}:
             texts.append(
                 "(rank ±n): in 95 of 100 releases the number stands at most n people, or rows, "
                 "away from the rank asked for"
             )
-        if any(number.rank == math.inf and number.value is not None for number in numbers):
+        if math.inf in ranks:
             texts.append(
                 "(rank ±?): the rank error may be above a tenth of the people, or rows. Of people, with "
                 "per=person, it is mostly smaller"
@@ -159,7 +160,8 @@ class View:
                 "(up to n people above or below): so many people may be beyond the number; how far is "
                 "not known"
             )
-        if any(UNKNOWN in str(number) for number in numbers):
+        ends = f"[{UNKNOWN}", f"{UNKNOWN}]"
+        if any(end in str(number) for number in numbers for end in ends):
             texts.append(f"{UNKNOWN}: nothing is known on that side")
         texts += zeros(self.record)
         if given := self._given():

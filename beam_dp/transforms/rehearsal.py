@@ -19,6 +19,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.metrics.base import takes
+from beam_dp.mechanisms.metrics.sums import PeopleCount
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.compile import compile_program
 from beam_dp.mechanisms.planning.program import Adaptive, Program
@@ -45,19 +46,18 @@ Numbers = Mapping[Key, tuple[Any, ...]]
 """The output columns of each partition."""
 _DEEP = 1_000_000
 """A bound on rows that cuts nothing, for metrics that need one."""
-held: list[Any] = []
-"""The rows, or batches, that were read."""
+_PEOPLE = PeopleCount(name="people of each partition")
 
 
-def draws(run: PrivateTables, runs: int) -> list[list[Numbers]]:
-    """Return, per table, what so many independent releases of the rows that are held would be.
+def draws(run: PrivateTables, rows: Sequence[Any], runs: int) -> list[list[Numbers]]:
+    """Return, per table, what so many independent releases of rows, or batches, would be.
 
     Where totals agree these are the numbers that do; rows (other) are left out.
     """
     made = []
     for table in run.tables:
         program, bounds = table._program, table._bounds.up_to(table._program.limit)
-        made.append(_Rehearsal(table, program, bounds, Noise()))
+        made.append(_Rehearsal(table, rows, program, bounds, Noise()))
     found = [_drawn(run, made) for _ in range(runs)]
     return [list(of_table) for of_table in zip(*found, strict=True)]
 
@@ -79,34 +79,42 @@ def _drawn(run: PrivateTables, made: "Sequence[_Rehearsal]") -> list[Numbers]:
     return [*numbers]
 
 
-def truth(release: PrivateAggregate) -> Numbers:
-    """Return the numbers of all rows that are held: no bound, no clip, no noise, no selection.
+def truth(release: PrivateAggregate, rows: Sequence[Any]) -> Numbers:
+    """Return the numbers of all rows, or batches: no bound, no clip, no noise, no selection.
 
     They are rounded to the values that can be released. Of rows with several owners the first is
-    the person; rows without that one are left out.
+    the person; rows without that one are left out. The number of people, which is asked for as
+    well, names every partition: ranks alone name none.
     """
     none: dict[str, Any] = {"clip": None}
     asked = [dataclasses.replace(m, **none) if takes(m, "clip") else m for m in release.metrics]
-    rows = release._bounds.max_rows_per_partition and _DEEP
+    most = release._bounds.max_rows_per_partition and _DEEP
     budget = noise_off.budget_of(release.budget)
-    program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=rows))
+    asked = [*asked, _PEOPLE]
+    program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=most))
     with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():
-        made = _Rehearsal(release, program, ContributionBounds(None), noise_off.noise())
-        return made.combined(made.draw())
+        made = _Rehearsal(release, rows, program, ContributionBounds(None), noise_off.noise())
+        found = made.combined(made.draw())
+    return {key: numbers[: -len(_PEOPLE.outputs)] for key, numbers in found.items()}
 
 
 class _Rehearsal:
     """What is done once for all releases, and what each draws anew."""
 
     def __init__(
-        self, release: PrivateAggregate, program: Program, bounds: ContributionBounds, noise: Noise
+        self,
+        release: PrivateAggregate,
+        rows: Sequence[Any],
+        program: Program,
+        bounds: ContributionBounds,
+        noise: Noise,
     ) -> None:
         self.program, self.how = program, (noise, Barriers())
         self.layout = release._laid_out(program.columns)
         keep_rows = program.keep_rows
         self.bounder = Bounder(bounds, program.fields, self.layout.key, keep_rows=keep_rows)
         self.settled: dict[Any, dict[int, list[bytes]]] = {}
-        collected = bundle(Collect(self.layout, self.bounder, 1), held)
+        collected = bundle(Collect(self.layout, self.bounder, 1), rows)
         self.large: list[Any] = []
         self.people: list[Any] = [(0, [lines for _, lines in collected])]
         self.first = program.request.chooses or program.selection is not None

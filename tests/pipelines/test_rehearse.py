@@ -1,7 +1,7 @@
 """Rehearsals: the truth of all rows, what draws say of it, and marks that it is not private."""
 
+import math
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -19,19 +19,16 @@ PEOPLE = 300
 
 
 @pytest.fixture
-def held() -> Iterator[list[dict[str, object]]]:
+def held() -> list[dict[str, object]]:
     """300 people with rows in 1 to 6 partitions, of 1 to 3 rows there; one has far more."""
-    rehearsal.held.clear()
+    rows: list[dict[str, object]] = []
     numbers = np.random.default_rng(3)
     for person in range(PEOPLE):
         for key in numbers.permutation(6)[: 1 + person % 6].tolist():
             for _ in range(1 + person % 3 + 200 * (person == 7)):
                 value = float(numbers.integers(0, 50))
-                rehearsal.held.append(
-                    {"who": person, "key": key, "value": value, "other": key + 9000}
-                )
-    yield rehearsal.held
-    rehearsal.held.clear()
+                rows.append({"who": person, "key": key, "value": value, "other": key + 9000})
+    return rows
 
 
 METRICS = [
@@ -54,7 +51,7 @@ METRICS = [
 def test_the_truth_is_that_of_all_rows(held, given):
     """Whatever bounds and clips would cut, and whichever partitions would be named."""
     release = dp.PrivateAggregate("who", METRICS, dp.Budget(1, 1e-6), partition=["key"], **given)
-    found = rehearsal.truth(release)
+    found = rehearsal.truth(release, held)
     is_public = isinstance(given["partitions"], dp.PublicPartitions)
     assert set(found) == {(key,) for key in range(6 + is_public)}
     for (key,), numbers in found.items():
@@ -71,11 +68,10 @@ def test_the_truth_is_that_of_all_rows(held, given):
 
 @pytest.mark.parametrize("values", [[5] * 300, [5] * 299 + [6], [-2, 7] * 150])
 def test_true_extremes_are_known_where_many_people_have_them(values):
-    rehearsal.held[:] = [{"who": who, "value": value} for who, value in enumerate(values)]
+    rows = [{"who": who, "value": value} for who, value in enumerate(values)]
     found = rehearsal.truth(
-        dp.PrivateAggregate("who", [dp.Max("value"), dp.Min("value")], dp.Budget(1))
+        dp.PrivateAggregate("who", [dp.Max("value"), dp.Min("value")], dp.Budget(1)), rows
     )
-    rehearsal.held.clear()
     assert found[()][::3] == (max(values), min(values))
 
 
@@ -90,13 +86,47 @@ def test_the_true_quantiles_are_not_what_the_search_finds(held, monkeypatch):
         partitions=dp.PublicPartitions(range(7)),
         bounds=dp.ContributionBounds(2),
     )
-    found = rehearsal.truth(release)
+    found = rehearsal.truth(release, held)
     assert np.isnan(found.pop((6,))[::2]).all()
     for (key,), numbers in found.items():
         values = np.array([row["value"] for row in held if row["key"] == key], float)
         expected = np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf")
         assert list(numbers[::2]) == expected.tolist()
-    assert rehearsal.draws(dp.PrivateTables(release), 1)[0][0][(0,)][0] < -1e17
+    assert rehearsal.draws(dp.PrivateTables(release), held, 1)[0][0][(0,)][0] < -1e17
+
+
+def test_the_truth_names_the_partitions_of_ranks_alone(held):
+    release = dp.PrivateAggregate("who", [dp.Median("value")], dp.Budget(1, 1e-6), ["key"])
+    found = rehearsal.truth(release, held)
+    assert sorted(found) == [(key,) for key in range(6)]
+    assert {len(numbers) for numbers in found.values()} == {len(release.metrics[0].outputs)}
+
+
+def test_the_truth_knows_no_bound_on_rows():
+    rows = [{"who": who, "value": 1} for who in range(50) for _ in range(3)]
+    asked, bounds = [dp.MaxFrequency("value")], dp.ContributionBounds(1, 1)
+    release = dp.PrivateAggregate("who", asked, dp.Budget(epsilon=1.0), bounds=bounds)
+    [(most, *_)] = rehearsal.truth(release, rows).values()
+    assert most == 150
+
+
+NAN = math.nan
+DRAWN = {
+    "a number": ([[4.0], [6.0]], "5 ±1"),
+    "an interval": ([[4.0, 3.0, 5.0], [6.0, 5.5, 7.0]], "5 ±1 (50% hold)"),
+    "some are missing": ([[4.0, 2.0], [6.0, 2.0], [NAN, math.inf]], "5 ±1 (33% missing)"),
+    "some have no rank error": ([[4.0, math.inf], [6.0, 2.0]], "5 ±1 (50% rank ±?)"),
+    "most lack one": (
+        [[4.0, math.inf], [6.0, 2.0], [NAN, 1.0]],
+        "5* ±1 (33% missing) (50% rank ±?)",
+    ),
+    "all are missing": ([[NAN, 1.0]], "5* (no number)"),
+}
+
+
+@pytest.mark.parametrize(("drawn", "text"), DRAWN.values(), ids=DRAWN)
+def test_what_draws_lack_is_said(drawn, text):
+    assert str(rehearse._number(5.0, drawn)) == text
 
 
 def test_draws_are_those_of_the_release(held):
@@ -109,8 +139,8 @@ def test_draws_are_those_of_the_release(held):
         partitions=dp.PublicPartitions(range(6)),
         bounds=dp.ContributionBounds(6),
     )
-    true = rehearsal.truth(release)
-    [drawn] = rehearsal.draws(dp.PrivateTables(release), 100)
+    true = rehearsal.truth(release, held)
+    [drawn] = rehearsal.draws(dp.PrivateTables(release), held, 100)
     inside = [
         numbers[1] <= true[key][0] <= numbers[2] for each in drawn for key, numbers in each.items()
     ]
@@ -199,7 +229,7 @@ def test_draws_of_several_tables_agree(held):
         "who", [dp.Count()], dp.Budget(1), ["key"], partitions=dp.PublicPartitions(range(6))
     )
     for totals in ("agree", "apart"):
-        drawn = rehearsal.draws(dp.PrivateTables(first, ["total"], totals), 10)
+        drawn = rehearsal.draws(dp.PrivateTables(first, ["total"], totals), held, 10)
         sums = [sum(row[0] for row in numbers.values()) for numbers in drawn[0]]
         whole = [numbers[()][0] for numbers in drawn[1]]
         assert (sums == whole) == (totals == "agree"), "apart, noise of 10 draws is not the same"
