@@ -57,7 +57,7 @@ def run(made: beam.Pipeline, first: str, show_errors: bool = False, quiet: bool 
     if show_errors and failure is not None:
         sys.stderr.write("".join(traceback.format_exception(failure)))
     if failure is not None:
-        sys.exit(f"error: {messages.translated(release.text_of(failure))}")
+        sys.exit(f"error: {messages.translated(release.message_of(failure))}")
 
 
 def check(made: beam.Pipeline) -> None:

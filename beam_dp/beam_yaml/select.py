@@ -88,6 +88,11 @@ class Select(beam.PTransform[beam.PCollection[Any], Any]):
         self.tables = PrivateTables(first, parts.get("also_by", ()), totals)
         self._after = ReleasedQuery.of(parts.get("post_process"), self.tables)
 
+    @property
+    def charged(self) -> PrivateAggregate:
+        """What a ledger is charged with."""
+        return self.tables.charged
+
     def expand(self, rows: beam.PCollection[Any]) -> Any:
         """Make the rows, release, and run what is left on each released table."""
         rows = rows if self._query is None else rows | "Query" >> self._query

@@ -332,10 +332,10 @@ def run(made: beam.Pipeline, show_errors: bool = False) -> None:
         return
     if show_errors:
         raise failure
-    raise RunFailed(text_of(failure))
+    raise RunFailed(message_of(failure))
 
 
-def text_of(failure: BaseException) -> str:
+def message_of(failure: BaseException) -> str:
     """Return what is said of a failed run: what this package wrote of it, or that it failed.
 
     Runners wrap the error in tracebacks, and errors of Beam quote elements.

@@ -222,7 +222,7 @@ def _is_limited(program: Program) -> bool:
 
 def _max_partitions(program: Program) -> int:
     """Return in how many partitions one person counts for what is no norm."""
-    return program.max_partitions if program.request.metrics else program.counted
+    return program.max_partitions if program.request.metrics else program.cap
 
 
 def _rows(program: Program) -> tuple[PlanRow, ...]:

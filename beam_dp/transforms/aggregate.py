@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -19,6 +19,7 @@ from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.planning.request import Request
 from beam_dp.text.plan import Plan, Record, cost, describe, protected
 from beam_dp.transforms import run_record, suppress_unreliable
+from beam_dp.transforms.columns.layout import Listed
 from beam_dp.transforms.partitions import (
     BOUNDS,
     Partitions,
@@ -140,10 +141,19 @@ class PrivateAggregate(RowsOfPeople):
         output_names.check_batches(_SUBJECT, self.batches, self.partitions)
         output_names.check_names(_SUBJECT, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
-        self.agrees = False  # `PrivateTables` makes the output of the stored draws
-        self.has_other = False  # and may add rows
-        self.paid = self.budget  # by all tables that its numbers are made of
+        self.paid, self.has_other, self.agrees = self.budget, False, False  # unless others join
         self._program = self._compile(self.budget)
+
+    def join(self, paid: Budget, others: Iterable[Listed], has_other: bool) -> None:
+        """Become one of several tables that agree.
+
+        Args:
+            paid: what all of them cost.
+            others: the public keys of others, which rows must have.
+            has_other: whether its rows that are not listed are released together.
+        """
+        self.paid, self.has_other, self.agrees = paid, has_other, True
+        self._also_listed = tuple(others)
 
     def cost(self) -> Budget:
         """Return what the output costs, for a `Ledger`: all that its numbers are made of."""

@@ -170,12 +170,10 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
             checks.require(is_whole, _SUBJECT, "public keys", rule, hint)
         known = [(table._partition, keys) for table in self.ordered if (keys := _public(table))]
         finest = [(by, keys) for by, keys in known if not any({*by} < {*o} for o, _ in known)]
-        for link in self._links:
-            self.ordered[link.fine].has_other = link.is_open
+        opened = [self.ordered[link.fine] for link in self._links if link.is_open]
         for table in self.ordered:
-            table._also_listed = tuple(each for each in finest if each[0] != table._partition)
-            table.paid = self.first.budget
-            table.agrees = True
+            others = [each for each in finest if each[0] != table._partition]
+            table.join(self.first.budget, others, has_other=table in opened)
             output_names.check_names(_SUBJECT, table.keys, table.metrics, table.batches)
 
     def _link(self, coarse: int, fine: int) -> Link:
@@ -222,6 +220,11 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         sentences += [_AGREEING.format(", ".join(agreeing))] if agreeing else [_APART]
         sentences += [_LEFT.format(", ".join(left))] if agreeing and left else []
         return ". ".join(sentences)
+
+    @property
+    def charged(self) -> PrivateAggregate:
+        """What a ledger is charged with: the release whose budget all tables share."""
+        return self.first
 
     @property
     def endings(self) -> list[str]:

@@ -79,6 +79,12 @@ def test_a_limit_in_rho_takes_both_and_one_in_epsilon_no_rho(path):
     assert balance.left == (Fraction(2, 5), 0)
 
 
+def by_day():
+    """Return a release by days."""
+    listed = dp.PublicPartitions([1, 2])
+    return dp.PrivateAggregate("p", [dp.Count()], dp.Budget(1), ["day"], partitions=listed)
+
+
 @pytest.mark.parametrize(
     "made",
     [
@@ -86,12 +92,15 @@ def test_a_limit_in_rho_takes_both_and_one_in_epsilon_no_rho(path):
         dp.PrivateRatio("clicked", "p", dp.Budget(1), bounds=dp.ContributionBounds(None, 3)),
         dp.ShiftedInverse(dp.Max("spent"), "p", dp.Budget(1)),
         dp.PreprocessSensitivity(dp.Mean("spent"), "p", dp.Budget(1)),
+        dp.PrivateTables(by_day(), ["total"], totals="apart"),
+        dp.PrivateTables(by_day(), ["total"]),
+        dp.Select("SELECT sum(x) AS x FROM rows", person="p", budget=dp.Budget(1)),
     ],
     ids=lambda made: type(made).__name__,
 )
 def test_every_private_transform_can_be_charged(path, made):
     balance = Ledger(path, dp.Budget(1, 1e-6)).charge(made, "all")
-    assert balance.amount == 1
+    assert balance.amount == 1 and balance.charges[0].person == ("p",)
 
 
 def test_another_limit_is_refused_and_none_takes_that_of_the_file(path):

@@ -229,7 +229,7 @@ class JointNoisePart(MetricPart):
         return (self.column,)
 
 
-class OfPeople(NamedTuple):
+class PeopleStatistic(NamedTuple):
     """A statistic of one number per person.
 
     Attributes:
@@ -372,7 +372,7 @@ class Metric(MetricPart):
         """Return it as it is released where rows have several owners."""
         return self
 
-    def of_people(self) -> OfPeople | None:
+    def of_people(self) -> PeopleStatistic | None:
         """Return what it computes of one number per person, if preprocessing can release that."""
         return None
 

@@ -39,8 +39,8 @@ from beam_dp.mechanisms.metrics.base import (
     Metric,
     MetricPart,
     OfNumbersBetween,
-    OfPeople,
     OfRowsOrPeople,
+    PeopleStatistic,
     ends_of_totals,
     joined,
     units_between,
@@ -140,9 +140,9 @@ class Mean(OfNumbersBetween, OfRowsOrPeople):
         ends = ends_of_totals(self.ends) if self.by_person else self.ends
         return Released.between(value, found.below, found.above).inside(*ends)
 
-    def of_people(self) -> OfPeople:
+    def of_people(self) -> PeopleStatistic:
         """Return the mean of people's means, or of their totals."""
-        return OfPeople("mean", "sum" if self.by_person else "mean")
+        return PeopleStatistic("mean", "sum" if self.by_person else "mean")
 
 
 def _is_clipped(count: Metric) -> bool:
@@ -255,7 +255,7 @@ class Distances(JointNoisePart):
     def _centre(self, context: Context) -> tuple[int, Limits]:
         """Return the centre, and what is released where nobody shows how far values are from it."""
         found = context.centres.get(self.asked_centre, 0)
-        return found or 0, Limits(unseen=math.nan if found is None else 0.0)
+        return found or 0, Limits(if_nobody=math.nan if found is None else 0.0)
 
     def _widest(self, centre: int, ends: UnitEnds) -> int | None:
         """Return how much a value can add, in units; None: the ends are not known."""
@@ -356,9 +356,9 @@ class Variance(OfNumbersBetween):
     root: ClassVar[bool] = False
     """Whether the root is released."""
 
-    def of_people(self) -> OfPeople:
+    def of_people(self) -> PeopleStatistic:
         """Return the variance of people's means, or its root."""
-        return OfPeople("standard_deviation" if self.root else "variance", "mean")
+        return PeopleStatistic("standard_deviation" if self.root else "variance", "mean")
 
     def parts(self) -> tuple[MetricPart, ...]:
         """Return three numbers of rows."""

@@ -29,7 +29,7 @@ from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, people_release
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
-from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPeople, OfPersonValues
+from beam_dp.mechanisms.metrics.base import Context, OfNumbers, OfPersonValues, PeopleStatistic
 from beam_dp.mechanisms.metrics.released import Description, Release, Released
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -201,9 +201,9 @@ class Preprocessed(Preprocessing):
         """Whether the root of it is released."""
         return self.statistic != self.of
 
-    def of_people(self) -> OfPeople:
+    def of_people(self) -> PeopleStatistic:
         """Return what it computes."""
-        return OfPeople(self.of, self.person_value)
+        return PeopleStatistic(self.of, self.person_value)
 
     @property
     def _prefix(self) -> str:
@@ -325,10 +325,10 @@ class PreprocessedRelease(Release):
 
         None where nobody was shown, or where the sensitivity is given.
         """
-        if self.clip is None or view.clip is None:
+        if self.clip is None or view.clip_histogram is None:
             return None
         beyond = float(self.metric.beyond) * 2.0 ** (level / _QUARTERS)
-        return self.clip.largest(view.clip, beyond)
+        return self.clip.largest(view.clip_histogram, beyond)
 
     def _delta(self, level: int, bound: int | None) -> Fraction:
         """Return Delta in units (squared units for variances)."""

@@ -19,8 +19,8 @@ from beam_dp.mechanisms.metrics.base import (
     Context,
     Metric,
     MetricPart,
-    OfPeople,
     OfRowsOrPeople,
+    PeopleStatistic,
     check_indexes,
 )
 from beam_dp.mechanisms.metrics.profiled import OfValues, Profiled, as_array
@@ -211,9 +211,9 @@ class Median(OfRanks):
         """Return the quantile of rows, or of people."""
         return Quantile(**vars(self), p=Fraction(1, 2)).parts()
 
-    def of_people(self) -> OfPeople:
+    def of_people(self) -> PeopleStatistic:
         """Return the median of people's means."""
-        return OfPeople("median", "mean")
+        return PeopleStatistic("median", "mean")
 
 
 def _finer(candidates: Candidates) -> Candidates:
@@ -498,9 +498,9 @@ class _Extreme(_Ranked):
         field = context.field(self.source, self.word)
         return OneNumberEach(Measure(field, self.sign, (), removals + 1, False), self.exact_unit)
 
-    def of_people(self) -> OfPeople:
+    def of_people(self) -> PeopleStatistic:
         """Return the extreme of people's extremes, which is that of all rows."""
-        return OfPeople(self.statistic, self.word)
+        return PeopleStatistic(self.statistic, self.word)
 
 
 class Max(_Extreme):

@@ -9,7 +9,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.metrics.additive.additive_release import clipped_sum, people_release
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
-from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, OfPeople
+from beam_dp.mechanisms.metrics.base import Context, Metric, OfNumbers, PeopleStatistic
 from beam_dp.mechanisms.metrics.profiled import Profiled
 from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.numerics import checks
@@ -149,9 +149,9 @@ class Sum(Clippable, OfNumbers):
         field = context.field(self.source, "sum")
         return OneNumberEach(Measure(field, keep=removals + 1), unit)
 
-    def of_people(self) -> OfPeople:
+    def of_people(self) -> PeopleStatistic:
         """Return the sum of people's totals, which only people with an epsilon of their own use."""
-        return OfPeople("sum", "sum")
+        return PeopleStatistic("sum", "sum")
 
 
 def _coarse(unit: Fraction) -> int:

@@ -161,8 +161,8 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Adaptive:
         noise: the randomness.
     """
     votes, request = votes_of(program), program.request
-    (steps, people), *counted, found = votes.counted(summary)
-    pairs = zip(votes.centres, counted, strict=True)
+    (steps, people), *of_centres, of_caps = votes.counted(summary)
+    pairs = zip(votes.centres, of_centres, strict=True)
     centres = tuple(centre.choose(*each, noise) for centre, each in pairs)
     cap = None
     if request.chooses_cap:
@@ -170,7 +170,7 @@ def choose(program: Program, summary: Summary, noise: Noise) -> Adaptive:
             program_at(request, request.ladder[0], Adaptive(cap=each)) for each in request.caps
         )
         selections = [each.selection for each in programs if each.selection is not None]
-        cap = CapChoice(request.cap_cost, *selections).choose(*found, noise)
+        cap = CapChoice(request.cap_cost, *selections).choose(*of_caps, noise)
     if not request.searches:
         return Adaptive(None, centres, cap=cap)
     choice = ClipChoice(request.search_cost, request.ladder)

@@ -74,7 +74,7 @@ def compiled(request: Request, chosen: Adaptive = NOTHING) -> Program:
 
     It is kept with the request, by all else that it is made of.
     """
-    partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
+    partitions = chosen.partitions_of(request.partitions)
     max_partitions = request.ladder[0] if chosen.bound is None else chosen.bound.bound
     # Of what was selected, nobody has more.
     key = min(max_partitions, partitions or max_partitions), dataclasses.replace(chosen, bound=None)
@@ -99,7 +99,7 @@ def program_at(request: Request, max_partitions: int, chosen: Adaptive = NOTHING
             itself.
         chosen: what else was chosen: a centre that was not, or None, is 0.
     """
-    partitions = request.partitions if chosen.partitions is None else max(1, chosen.partitions)
+    partitions = chosen.partitions_of(request.partitions)
     budget, metrics, selecting = request.left, request.metrics, request.selection
     for metric in metrics:
         metric.check_plan(budget, len(metrics) == 1, selecting is not None)
@@ -113,9 +113,9 @@ def program_at(request: Request, max_partitions: int, chosen: Adaptive = NOTHING
     entries += [(f"centre of {c.column.name}", cost, 1) for c, cost in costs.items()]
     first = len(entries)
     if selecting is not None:
-        counted = chosen.cap or request.caps[-1]
-        selection = best_selection(shares[None], counted, selecting.pre_threshold)
-        times = 1 if isinstance(selection, WeightedThreshold) else counted
+        cap = request.cap_of(chosen.cap)
+        selection = best_selection(shares[None], cap, selecting.pre_threshold)
+        times = 1 if isinstance(selection, WeightedThreshold) else cap
         entries.append((SELECTION, shares[None].scaled(Fraction(1, times)), times))
     context = Context(
         columns_of(metrics, request.others),
@@ -238,8 +238,8 @@ def build(
         [_, *choices] = _entries(twin, context)  # the noise is one or the other
         entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
     if context.partitions == 1:
-        same, steps = gaussian is steps, _joined(steps)
-        gaussian = steps if same else _joined(gaussian)
+        same, steps = gaussian is steps, _with_joint_noise(steps)
+        gaussian = steps if same else _with_joint_noise(gaussian)
     return tuple(steps), tuple(gaussian), entries
 
 
@@ -324,7 +324,7 @@ def _gauss_may_win(shares: Sequence[Budget], context: Context, delta: Fraction) 
     return context.partitions is None or context.partitions * math.pi * rho > least * whole
 
 
-def _joined(steps: Sequence[Step]) -> list[Step]:
+def _with_joint_noise(steps: Sequence[Step]) -> list[Step]:
     """Return the steps of one partition, with the numbers that share a draw of noise.
 
     Those do whose metrics have one weight: in one draw all numbers have the same noise relative to

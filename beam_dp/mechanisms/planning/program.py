@@ -39,6 +39,10 @@ class Adaptive:
     partitions: int | None = None
     cap: int | None = None
 
+    def partitions_of(self, public: int | None) -> int | None:
+        """Return how many partitions there are, by what was selected, or by the public list."""
+        return public if self.partitions is None else max(1, self.partitions)
+
 
 NOTHING = Adaptive()
 """Nothing was chosen first, or not yet."""
@@ -110,9 +114,9 @@ class Program:
     chosen: Adaptive = dataclasses.field(default=NOTHING, compare=False)
 
     @property
-    def counted(self) -> int:
+    def cap(self) -> int:
         """How many partitions of a person count for the selection."""
-        return self.chosen.cap or self.request.caps[-1]
+        return self.request.cap_of(self.chosen.cap)
 
     @property
     def measures(self) -> tuple[Measure | Relation, ...]:
@@ -183,7 +187,7 @@ class Program:
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return the indexes of the partitions that may be named, by the summary of weights."""
         assert self.selection is not None
-        sums = view.histogram(self.request.caps.index(self.counted), 1)
+        sums = view.histogram(self.request.caps.index(self.cap), 1)
         people, weights = (column[:, 0] for column in sums)
         return np.flatnonzero(self.selection.keep(people, noise, weights))
 

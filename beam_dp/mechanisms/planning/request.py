@@ -71,6 +71,10 @@ class Request:
         bound = self.max_partitions
         return (1, MOST) if bound is None else (min(MOST, bound),)
 
+    def cap_of(self, chosen: int | None) -> int:
+        """Return how many partitions of a person count for the selection, by what was chosen."""
+        return chosen or self.caps[-1]
+
     @property
     def chooses_cap(self) -> bool:
         """Whether the cap of the selection is chosen."""

@@ -26,7 +26,7 @@ class PartitionView:
     Attributes:
         size: the length of the list.
         total: how many partitions there are in all lists of the run.
-        clip: what was drawn to choose the clip that all partitions share; None: nothing.
+        clip_histogram: what was drawn to choose the clip that all partitions share; None: nothing.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class PartitionView:
         self._owned, self._owned_indexes = owned, owned_places
         self.size = size
         self.total = size
-        self.clip: np.ndarray | None = None
+        self.clip_histogram: np.ndarray | None = None
         self._first = 0
 
-    def at(self, first: int, clip: np.ndarray | None = None) -> "PartitionView":
+    def at(self, first: int, clip_histogram: np.ndarray | None = None) -> "PartitionView":
         """Return the view for a release, by its first measure and what chose its shared clip."""
         view = copy.copy(self)
-        view._first, view.clip = first, clip
+        view._first, view.clip_histogram = first, clip_histogram
         return view
 
     def after(self, measures: int) -> "PartitionView":
@@ -71,7 +71,7 @@ class PartitionView:
 
     def among(self, total: int) -> "PartitionView":
         """Return the view as that of a run with so many partitions."""
-        view = self.at(self._first, self.clip)
+        view = self.at(self._first, self.clip_histogram)
         view.total = total
         return view
 

@@ -368,7 +368,7 @@ def people_of(call: Call) -> dict[Hashable, tuple[int, int]]:
     """Return the people of each partition that anybody is in, and the sum of their weights."""
     view = call.given["view"]
     names = map(tuple, partitions(view._summary).T.tolist())
-    index = call.owner.request.caps.index(call.owner.counted)
+    index = call.owner.request.caps.index(call.owner.cap)
     people, weights = (column[:, 0].tolist() for column in view.histogram(index, 1))
     return dict(zip(names, zip(people, weights, strict=True), strict=True))
 

@@ -143,6 +143,15 @@ def test_hostile_rows_settle_to_the_definition_in_any_number_of_threads(
         check_settled(bounder, settled, rows)
 
 
+def test_people_of_every_slice_stay(monkeypatch):
+    monkeypatch.setattr(accumulator, "_ONE_SLICE", 0)
+    rows = [Row((place % 60, 0), (0, 0), (1,)) for place in range(600)]
+    tables = [table_of(rows[start : start + 120]) for start in range(0, 600, 120)]
+    bounder = Bounder(ContributionBounds(2), FIELDS, b"key")
+    settled, _ = through(bounder, tables, 120, 1000)
+    check_settled(bounder, settled, rows)
+
+
 def test_a_batch_that_fails_raises_and_no_batch_is_kept(pool):
     accumulator_ = Accumulator(Bounder(ContributionBounds(1), (), b"key"), 10, 10, pool, 5)
     table = table_of([ONE])

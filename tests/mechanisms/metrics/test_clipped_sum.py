@@ -374,7 +374,7 @@ def test_nobody_shown_is_no_distance_but_from_a_centre_that_was_chosen():
         view = view_of(rows, release.measures, 2).at(0, nobody).among(1)
         found = release.draw(view, ZeroNoise())
         assert not found.values.any()
-        unknown = dataclasses.replace(release, limits=Limits(unseen=math.nan))  # no centre
+        unknown = dataclasses.replace(release, limits=Limits(if_nobody=math.nan))  # no centre
         assert np.isnan(unknown.draw(view, ZeroNoise()).values).all()
         assert (found.low == -math.inf).all() and (found.high == math.inf).all()
 

@@ -62,7 +62,7 @@ def test_a_bound_leaves_out_whom_the_statistic_leaves_out(metric, few: int, many
         noisy[0, :, ::2], noisy[0, :, 1::2] = 4, -4
         noisy[0, :, 20:31] = 0
         noisy[0, :, 20], noisy[0, :, 30] = 10**6, above // 2
-        assert step.release._bound(SimpleNamespace(clip=noisy), 40) == thresholds[index]
+        assert step.release._bound(SimpleNamespace(clip_histogram=noisy), 40) == thresholds[index]
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, 3), Fraction(7), Fraction(10**9)])

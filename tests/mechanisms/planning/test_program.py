@@ -200,12 +200,12 @@ def check_selection(program: Program, selection: SelectionRequest | None) -> Non
     kept = may_be_gaussian(program.request, program.partitions) and not program.composed.is_zcdp
     assert cost.delta * times == program.composed.delta / (2 if kept else 1)
     if isinstance(chosen, WeightedThreshold):
-        assert times == 1 and chosen.most == program.counted
+        assert times == 1 and chosen.most == program.cap
         delta = cost.delta if cost.is_zcdp else cost.delta / 2
         rho = cost.amount if cost.is_zcdp else zcdp_rho(cost.amount, delta)
         assert (chosen.rho, chosen.delta) == (rho, delta)
         return
-    assert times == program.counted and chosen.delta == cost.delta
+    assert times == program.cap and chosen.delta == cost.delta
     spent = chosen.epsilon**2 / 2 if cost.is_zcdp else chosen.epsilon
     assert (1 - Fraction(1, 2**40)) * cost.amount <= spent <= cost.amount
 

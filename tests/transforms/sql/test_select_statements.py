@@ -388,3 +388,9 @@ def test_of_several_owners_those_that_are_there_are_counted() -> None:
         "metrics"
     ]
     assert count == {"sum": "n", "unit": 1, "name": "n"}  # of rows that have one
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_columns_are_numbered_from_1(at: int) -> None:
+    with pytest.raises(ValueError, match="must name its 2 columns by numbers from 1 on"):
+        Statement.of(f"SELECT store, count(*) AS n FROM rows GROUP BY {at}", ("who",))

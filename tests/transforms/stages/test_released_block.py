@@ -46,6 +46,7 @@ def test_a_cut_block_holds_everything_once(size: int, part: int, most: int) -> N
 
 def test_whole_numbers_saturate_at_64_bits_and_others_are_floats() -> None:
     assert typed(NUMBERS[0], True).tolist() == [5, 2**63 - 1, -(2**63) + 1]
+    assert typed(np.array([2.0**63, -(2.0**63)]), True).tolist() == [2**63 - 1, -(2**63) + 1]
     assert typed(np.array([1.0, 2.0]), True).dtype == np.int64
     assert typed(NUMBERS[0], False).tolist() == [5.0, 2.0**80, -(2.0**70)]
 

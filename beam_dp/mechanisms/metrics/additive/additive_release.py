@@ -146,7 +146,7 @@ class ClippedTotals:
         fine: how many steps of the grid of totals and noise a unit has.
         index: that of the clip in the thresholds.
         shown: whether the histogram shows anybody.
-        choice: the noisy histogram that chose the clip; None: none did.
+        histogram: the noisy one that chose the clip; None: none did.
         partitions: how many partitions share it.
     """
 
@@ -155,7 +155,7 @@ class ClippedTotals:
     fine: int
     index: int
     shown: bool
-    choice: np.ndarray | None = None
+    histogram: np.ndarray | None = None
     partitions: int = 1
 
 
@@ -166,12 +166,12 @@ class Limits:
     Attributes:
         bounded: whether a public bound cuts rows before; the interval is open where they count.
         sure: whether nobody can count for more than the one clip that there is.
-        unseen: what is released where the histogram shows nobody.
+        if_nobody: what is released where the histogram shows nobody.
     """
 
     bounded: bool = False
     sure: bool = False
-    unseen: float = 0.0
+    if_nobody: float = 0.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -245,35 +245,35 @@ class AdditiveRelease(Release):
     def clipped(self, view: PartitionView) -> ClippedTotals:
         """Return what is released but for its noise, for partitions that share the clip."""
         index, shown = 0, True
-        if view.clip is not None:
-            index = self._chosen(view.clip, view.total)
+        if view.clip_histogram is not None:
+            index = self._chosen(view.clip_histogram, view.total)
             shown, index = index >= 0, max(index, 0)
         clip = self.measure.thresholds[index]
         fine = grid_of(clip, self.measure.steps)
         totals = self.contribution.clipped(view, index, clip, fine)
-        return ClippedTotals(totals, clip, fine, index, shown, view.clip, view.total)
+        return ClippedTotals(totals, clip, fine, index, shown, view.clip_histogram, view.total)
 
     def unclipped(self, view: PartitionView) -> ClippedTotals:
         """Return the number with nobody clipped: a person moves each partition by at most 1."""
         whole, _ = view.clipped(0, np.full(view.size, len(self.measure.thresholds)))
-        return ClippedTotals(whole, self.measure.fine, 1, -1, True, view.clip, view.total)
+        return ClippedTotals(whole, self.measure.fine, 1, -1, True, view.clip_histogram, view.total)
 
-    def _chosen(self, choice: np.ndarray, partitions: int) -> int:
+    def _chosen(self, histogram: np.ndarray, partitions: int) -> int:
         """Return the index of the clip that a histogram chooses; -1: nobody is shown."""
         if partitions > 1 and self.measure.norm:
-            return self._best(choice, partitions)[0]
-        return int(self._choice.clips(choice, self.noise.scale(self.place), partitions)[0])
+            return self._best(histogram, partitions)[0]
+        return int(self._choice.clips(histogram, self.noise.scale(self.place), partitions)[0])
 
     @property
     def _choice(self) -> ClipChoice:
         assert self.clip is not None
         return self.clip.choice
 
-    def _best(self, choice: np.ndarray, partitions: int) -> tuple[int, float]:
+    def _best(self, histogram: np.ndarray, partitions: int) -> tuple[int, float]:
         thresholds = np.array([float(clip) for clip in self.measure.thresholds])
-        noise = self.mean_error(choice) * thresholds
+        noise = self.mean_error(histogram) * thresholds
         weight = NOT_GIVEN_BACK * (L2_SPREAD if self.measure.norm == 2 else 1.0)
-        return self._choice.best_clip(choice, noise, partitions * self._root, weight)
+        return self._choice.best_clip(histogram, noise, partitions * self._root, weight)
 
     @property
     def _root(self) -> float:
@@ -284,18 +284,18 @@ class AdditiveRelease(Release):
         """
         return math.sqrt(self.contribution.size)
 
-    def expected_error(self, choice: np.ndarray, partitions: int) -> float:
+    def expected_error(self, histogram: np.ndarray, partitions: int) -> float:
         """Return about how far a partition's number will be off, in the user's scale."""
-        return self._best(choice, partitions)[1] * float(self.unit)
+        return self._best(histogram, partitions)[1] * float(self.unit)
 
-    def mean_error(self, choice: np.ndarray) -> float:
+    def mean_error(self, histogram: np.ndarray) -> float:
         """Return the mean absolute noise of a number for a clip of 1."""
-        return self._noise_at(choice).mean_error(self.place)
+        return self._noise_at(histogram).mean_error(self.place)
 
-    def _noise_at(self, choice: np.ndarray) -> JointNoise:
+    def _noise_at(self, histogram: np.ndarray) -> JointNoise:
         """Return the noise, with what the choice of the clip left for it."""
         assert self.clip is not None
-        budget = self.clip.cost_of_noise(self.noise.budget, choice)
+        budget = self.clip.cost_of_noise(self.noise.budget, histogram)
         return dataclasses.replace(self.noise, budget=budget)
 
     def better_box(self, clipped: ClippedTotals) -> JointNoise | None:
@@ -304,11 +304,11 @@ class AdditiveRelease(Release):
         Partitions that are drawn apart have no draw to share.
         """
         together = len(clipped.totals) == clipped.partitions
-        if not self.box or clipped.choice is None or not together:
+        if not self.box or clipped.histogram is None or not together:
             return None
-        noise = self._noise_at(clipped.choice)
+        noise = self._noise_at(clipped.histogram)
         box = dataclasses.replace(noise, partitions=clipped.partitions)
-        lost = self._choice.losses(clipped.choice, np.array([clipped.index]))[0].shown[0]
+        lost = self._choice.losses(clipped.histogram, np.array([clipped.index]))[0].shown[0]
         error = noise.mean_error(0) * clipped.clip + lost / clipped.partitions
         return box if box.mean_error(0) * self.measure.fine <= error else None
 
@@ -327,10 +327,10 @@ class AdditiveRelease(Release):
         bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / clipped.fine)
         below, above, loss = bound, bound, None
         if not clipped.shown and not (self.clip and self.clip.choice.anchored):
-            values, below, above = np.full(len(values), self.limits.unseen), math.inf, math.inf
+            values, below, above = np.full(len(values), self.limits.if_nobody), math.inf, math.inf
         elif not clipped.shown or self.limits.bounded:  # people, or rows, may have been cut
             below, above = math.inf if clipped.shown and self.signed else bound, math.inf
-        elif clipped.choice is not None:
+        elif clipped.histogram is not None:
             loss = self._loss(clipped, bound, noise)
         size = self.contribution.size
         values = values.reshape(-1, size) if size > 1 else values
@@ -351,13 +351,13 @@ class AdditiveRelease(Release):
         """Return what people lose at a clip that partitions share, in the user's scale."""
         unit, clip = float(self.unit), float(clipped.clip * self.unit)
         scale, several = noise.scale(self.place) * clip, clipped.partitions > 1
-        if clipped.index < 0 or clipped.choice is None or self.clip is None:  # nobody is clipped
+        if clipped.index < 0 or clipped.histogram is None or self.clip is None:  # nobody is clipped
             return ClippingLoss(bound, math.inf, scale, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
         at = np.array([clipped.index])
         squared = self.measure.totals is not None
         # Distances have both signs: of many partitions, the few beyond the top are in some of each.
         shared_by = math.inf if several and self.clip.choice.folded else clipped.partitions
-        losses = self._choice.losses(clipped.choice, at, shared_by, squared)
+        losses = self._choice.losses(clipped.histogram, at, shared_by, squared)
         sides = [
             (
                 float(loss.total[0]) * unit,
@@ -441,8 +441,8 @@ def draw_jointly(
     clipped = [number.clipped(view) for number, view in zip(numbers, views, strict=True)]
     shared = numbers[0].noise
     for number, each in zip(numbers, clipped, strict=True):
-        if number.clip is not None and each.choice is not None:
-            budget = number.clip.cost_of_noise(shared.budget, each.choice)
+        if number.clip is not None and each.histogram is not None:
+            budget = number.clip.cost_of_noise(shared.budget, each.histogram)
             shared = dataclasses.replace(shared, budget=budget)
     box = numbers[0].better_box(clipped[0])
     if box is not None:
