@@ -170,6 +170,14 @@ def test_deletes_may_be_forbidden(store, server, monkeypatch):
     )  # of one byte, before the charge
 
 
+def test_a_trial_that_cannot_be_deleted_stays(store, monkeypatch):
+    """Google's client raises errors of its own, which Beam passes on."""
+    monkeypatch.setattr(FileSystems, "delete", lambda _: 1 / 0)
+    whole_files.try_out("s3://shop/out.csv")
+    [left] = names(store) - MADE
+    assert left.endswith(".trial.partial")
+
+
 def test_of_27_columns_three_are_fetched(store, tmp_path, monkeypatch):
     """What is asked for, in bytes: the chunks of the columns, and the footer."""
     drawn = np.random.default_rng(1)
