@@ -57,7 +57,7 @@ from beam_dp.transforms.stages.bound_and_summarise import (
 from beam_dp.transforms.stages.draws_folder import Barriers, Draws
 
 BLOCK_ROWS, MESSAGE_ROWS = 1 << 13, 1 << 11
-_MANY, _MOST = 64, 1 << 16
+_MANY, _MOST, _SMALLER = 64, 1 << 16, 8
 _LARGEST = 2**63 - 1
 _TOGETHER = tuple[int, tuple[int, "Block"]]
 START = -2
@@ -125,14 +125,16 @@ def bucket_count(layout: Layout, keep_rows: bool = False, is_engine: bool = Fals
         layout: which columns hold what.
         keep_rows: whether a partition has owner lines, not a summary only.
         is_engine: whether the runner sends a bucket as one message (see `shard_number`): then it
-            holds fewer. (The size of the input decides nothing: blocks are seen.)
+            holds fewer, and an eighth of those where they have owner lines, as up to 100 messages
+            wait outside of the heap. (The size of the input decides nothing: blocks are seen.)
     """
     if not layout.partition:
         return 1
+    parts = _SMALLER if keep_rows and is_engine else 1
     if layout.public is None:
-        return _MANY if keep_rows or is_engine else 8
+        return parts * _MANY if keep_rows or is_engine else 8
     keys = len(layout.public)
-    filled = -(-keys // (MESSAGE_ROWS if is_engine else BLOCK_ROWS))
+    filled = -(-keys * parts // (MESSAGE_ROWS if is_engine else BLOCK_ROWS))
     return min(_MOST, max(filled, min(_MANY, keys) if keep_rows else 1))
 
 

@@ -214,6 +214,8 @@ def test_a_bucket_of_public_partitions_holds_a_block_of_keys(keys: int, buckets:
     made = layout(dp.PublicPartitions(range(keys)).index)
     assert bucket_count(made) == buckets
     assert bucket_count(made, is_engine=True) == -(-keys // 2048)
+    assert bucket_count(made, True, is_engine=True) == max(-(-keys // 256), min(64, keys))
+    assert bucket_count(layout(None), True, is_engine=True) == 512
     places = draw_once.BucketPartitions(made, buckets)
     found = [places._public(bucket) for bucket in range(buckets)]
     assert sorted(np.concatenate(found).tolist()) == list(range(keys))
