@@ -113,7 +113,7 @@ CHANGED: dict[str, tuple[str | bytes, str]] = {
         "must hold numbers, not true and false: a share of rows is a ratio",
     ),
     "currency.csv": (as_csv(with_column("Euros", lambda n: f"{n} EUR", 5)), EUROS),
-    "a time.csv": (as_csv(with_column("Euros", lambda n: "12:30", 5)), "takes dates as CAST (\"Euros\" AS DATE)"),
+    "a time.csv": (as_csv(with_column("Euros", lambda n: "12:30", 5)), "reads dates, CAST (\"Euros\" AS DATE)"),
     "a comma without quotes.csv": (lines_changed(lambda line: f"{line},5", 9, 10), CELLS),
     "trailing.csv": (lines_changed(lambda line: f"{line},"), "End the header with a delimiter too."),
     "shorter.csv": (lines_changed(lambda line: line.rsplit(",", 1)[0]), CELLS),
@@ -276,14 +276,39 @@ def test_times_of_which_no_cell_is_read_are_refused_before_the_charge(time, tmp_
         return
     said = refused(aggregate, *words(source, "visits", *query))
     column = "Day" if time == KEY else "Time"
-    assert f"query must read times as '{column}' has them, and reads none of it in its" in said
-    assert f"first 1 MiB. Write try_strptime (\"{column}\", '%d.%m.%Y %H:%M'), in the" in said
+    assert f"query must read '{column}' as its cells are, and reads none of it in its first" in said
+    assert f"1 MiB. Write try_strptime (\"{column}\", '%d.%m.%Y %H:%M') in the form of its" in said
     query[1] = f"""WITH t AS (SELECT Visitor, Day, {time} AS begun, sum(Euros) AS Euros FROM rows
         GROUP BY Visitor, Day, begun) SELECT Visitor, Day, Euros FROM t"""
-    assert f"query must read times as '{column}'" in refused(
+    assert f"query must read '{column}' as its" in refused(
         aggregate, *words(source, "visits", *query)
     )
     assert not (tmp_path / "l.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "When_ >= '2026-11-01'",
+        "When_ BETWEEN '2026-11-01' AND '2026-12-01 10:00'",
+        "'2026-11-02' = When_",
+        "When_ IN ('2026-11-02', '2026-11-03')",
+        "TRY_CAST(Paid AS DOUBLE) > 5",
+        "CAST(Paid AS DECIMAL(9, 2)) > 5",
+    ],
+)
+def test_text_is_no_date_or_number_of_another_form(condition, tmp_path, refused):
+    source = tmp_path / "in.csv"
+    for when, paid in (("11/24/2026", "$7"), ("2026-11-24", "7")):
+        source.write_text(as_csv([{**row, "When_": when, "Paid": paid} for row in VISITS]))
+        query = ["--query", f"SELECT Visitor, Day, Euros FROM rows WHERE {condition}"]
+        if paid == "7":
+            assert aggregate.main(words(source, "visits", *query)) == 0
+        else:
+            said = refused(aggregate, *words(source, "visits", *query))
+            column = "Paid" if "Paid" in condition else "When_"
+            assert f"query must read '{column}' as its cells are" in said
+            assert f"CAST (replace (\"{column}\", '$', '') AS DOUBLE)" in said
 
 
 def test_a_column_that_a_query_passes_on_keeps_its_form(tmp_path, refused):

@@ -89,8 +89,8 @@ class Csv(Format):
     def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
-        That is bytes that are not UTF-8, a number in another form than the dialect says, times of
-        which a query reads none, a row that would be dropped for its cells or quotes, and more than
+        That is bytes that are not UTF-8, a number in another form than the dialect says, times or
+        numbers of which a query reads none, a row that would be dropped for its cells or quotes, and more than
         one line in a hundred without any delimiter: a few may be remarks. A file of 0 bytes is
         refused unless another one has a header.
         """
@@ -115,8 +115,8 @@ class Csv(Format):
         texts = _texts(piece.only(good), header, wanted)
         for column in wanted.numbers:
             _check_numbers(path, column, texts[column], wanted)
-        for column in texts:
-            _check_times(path, column, texts[column], wanted)
+        for column in texts.keys() - wanted.numbers:
+            _check_casts(path, column, texts[column], wanted)
         return {column: written_forms.of_texts(texts[column]) for column in wanted.columns}
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[pa.RecordBatch]:
@@ -351,20 +351,23 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
         f"Write {dialect}."
         if dialect
-        else f'A query makes empty what is no number, TRY_CAST ("{cell}" AS DOUBLE), and takes dates '
-        f'as CAST ("{cell}" AS DATE).',
+        else f'A query makes empty what is no number, TRY_CAST ("{cell}" AS DOUBLE), takes signs away, '
+        f"CAST (replace (\"{cell}\", '$', '') AS DOUBLE), and reads dates, CAST (\"{cell}\" AS DATE).",
     )
 
 
-def _check_times(path: str, column: str, texts: pa.StringArray, wanted: Wanted) -> None:
-    """Refuse cells of which a query makes times, and that it reads in none of its ways."""
-    asked = [sql for name, sql in wanted.times if name == column]
+def _check_casts(path: str, column: str, texts: pa.StringArray, wanted: Wanted) -> None:
+    """Refuse cells of which a query makes times or numbers, and that it reads in none of its ways."""
+    asked = [sql for name, sql in wanted.casts if name == column]
     held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
     named = open_files.named(path, wanted.pattern)
     if asked and len(held):
-        rule = f"read times as {column!r} has them, and reads none of {named} in {open_files.START}"
+        rule = f"read {column!r} as its cells are, and reads none of {named} in {open_files.START}"
         cell = sql_trees.quoted(column)
-        hint = f"Write try_strptime ({cell}, '%d.%m.%Y %H:%M'), in the form of its cells"
+        hint = (
+            f"Write try_strptime ({cell}, '%d.%m.%Y %H:%M') in the form of its dates or times, or "
+        )
+        hint += f"CAST (replace ({cell}, '$', '') AS DOUBLE) for its numbers"
         checks.require(query_engine.reads(column, held, asked), "Rows", "query", rule, hint)
 
 

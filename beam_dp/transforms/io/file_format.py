@@ -80,14 +80,14 @@ class Wanted:
         columns: the names of the wanted columns.
         numbers: those of them that hold numbers, for formats whose cells are text.
         dialect: how cells are written, in such formats.
-        times: columns of text of which a query makes times, each with SQL that does.
+        casts: columns of which a query makes times or numbers, each with SQL that does.
     """
 
     pattern: str
     columns: Sequence[str]
     numbers: Sequence[str] = ()
     dialect: Dialect = Dialect()
-    times: Sequence[tuple[str, str]] = ()
+    casts: Sequence[tuple[str, str]] = ()
 
 
 class Sniffed(NamedTuple):

@@ -295,8 +295,8 @@ def reader_of(
     needs = query.needs if query is not None else ()
     every = list(dict.fromkeys([*text, *added, *needs]))
     made = ReadRows(pattern, every, list(dict.fromkeys(added)), **dialect)
-    times = query.times if query is not None else ()
-    made._wanted = dataclasses.replace(made._wanted, times=times)
+    casts = query.casts if query is not None else ()
+    made._wanted = dataclasses.replace(made._wanted, casts=casts)
     return made
 
 

@@ -38,6 +38,7 @@ from beam_dp.transforms.sql.sql_trees import (
     SUBJECT,
     TABLE,
     arguments_of,
+    cast_of,
     is_literal,
     literal,
     only,
@@ -101,6 +102,11 @@ _OPERATORS = {
     *("OPERATOR_NOT", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL", "OPERATOR_COALESCE"),
     "COMPARE_IN",
 }
+_CASTS = re.compile(
+    "DATE|TIME|U?(TINY|SMALL|BIG|HUGE)?INT(?!ERVAL)|DOUBLE|FLOAT|REAL|DEC|NUMERIC", re.IGNORECASE
+)
+"""Types of what is read in text."""
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?")
 _SEVERAL_COLUMNS = "compute {!r}, the person, of one column: of several, one person becomes many"
 _PEOPLE = "join by other columns than {!r}, the person: a table of people is not public"
 
@@ -189,18 +195,26 @@ class Query:
         return cls(sql_of(node, **parts), needs, *made)
 
     @property
-    def times(self) -> list[tuple[str, str]]:
-        """The columns that it reads as dates or times, each with the SQL that does."""
+    def casts(self) -> list[tuple[str, str]]:
+        """The columns that it reads as dates, times or numbers, each with the SQL that does.
+
+        Text that is compared with a date in quotes is taken for dates too.
+        """
         found = []
         for part in parts_of(tree_of(SUBJECT, "query", self.text, FORM)):
-            cell, is_time = part.get("child") or {}, part.get("class") == "CAST"
-            if is_time:
-                is_time = part["type_expr"]["type_name"].upper().startswith(("DATE", "TIME"))
+            cells: list[Any] = []
+            if part.get("class") == "CAST" and _CASTS.match(part["type_expr"]["type_name"]):
+                cells = [(part["child"], part)]
             elif part.get("function_name", "").lower() == "try_strptime":
-                cell, is_time = part["arguments"][0]["expression"], True
-            names = cell.get("column_names", [""])
-            if is_time and names[-1] in self.needs and names[:-1] in ([], [TABLE]):
-                found.append((names[-1], value_of(_strict(part))))
+                cells = [(part["arguments"][0]["expression"], part)]
+            elif part.get("class") in ("COMPARISON", "BETWEEN") or part.get("type") == "COMPARE_IN":
+                sides = [*part.get("children", ()), *filter(_is_tree, part.values())]
+                if any(map(_is_date, sides)):
+                    cells = [(side, cast_of(side, "TIMESTAMP")) for side in sides]
+            for cell, read in cells:
+                names = cell.get("column_names", [""])
+                if names[-1] in self.needs and names[:-1] in ([], [TABLE]):
+                    found.append((names[-1], value_of(_strict(read))))
         return found
 
     def outputs(self, read: Sequence[str]) -> list[str]:
@@ -235,6 +249,16 @@ class Query:
         rule = f"compute {name!r}, the period, in one line, and of columns that are not computed"
         require(bool(source) and source.isprintable(), rule)
         return source
+
+
+def _is_tree(part: Any) -> bool:
+    return isinstance(part, dict) and "class" in part
+
+
+def _is_date(tree: Mapping[str, Any]) -> bool:
+    """Return whether an expression is a date in quotes."""
+    literal = tree.get("literal") or {}
+    return literal.get("kind") == "STRING" and _DATE.fullmatch(literal["text"]) is not None
 
 
 def distinguished(names: Iterable[str]) -> None:

@@ -442,13 +442,13 @@ class _Reader:
         if kind == "DOUBLE" and column_name(column) not in {"", *self._text}:
             self._numbers[column_name(column)] = None
         else:  # the tree is a copy
-            column |= _cast(dict(column), kind)
+            column |= sql_trees.cast_of(dict(column), kind)
 
     def _of_keys(self, tree: Tree) -> Tree:
         """Return an expression of released columns that takes keys as what they are compared with."""
         for column, kind in _taken(tree):
             if column_name(column) in self._keys.values():
-                column |= _cast(dict(column), kind)
+                column |= sql_trees.cast_of(dict(column), kind)
         return tree
 
 
@@ -489,12 +489,6 @@ def _reference(name: str) -> Tree:
 
 def _number(value: int) -> Tree:
     return sql_trees.literal("INTEGER", str(value))
-
-
-def _cast(tree: Tree, kind: str) -> Tree:
-    made = {"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "child": {**tree, "alias": ""}}
-    named = {"class": "TYPE", "type": "TYPE", "alias": "", "type_name": kind, "children": []}
-    return {**made, "type_expr": named, "try_cast": True}
 
 
 def _is_condition(tree: Tree) -> bool:

@@ -125,6 +125,13 @@ def literal(kind: str, text: str) -> dict[str, Any]:
     return {**made, "literal": {"kind": kind, "text": text}}
 
 
+def cast_of(tree: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return an expression as a value of a type, null where it is none."""
+    made = {"class": "CAST", "type": "OPERATOR_CAST", "alias": "", "child": {**tree, "alias": ""}}
+    named = {"class": "TYPE", "type": "TYPE", "alias": "", "type_name": kind, "children": []}
+    return {**made, "type_expr": named, "try_cast": True}
+
+
 def is_literal(tree: Any) -> bool:
     """Return whether an expression is a literal."""
     return bool(tree["class"] == "CONSTANT")
