@@ -67,7 +67,7 @@ def _record(path: str) -> dict[str, Any]:
     try:
         with FileSystems.open(path) as file:
             record = json.loads(file.read())
-    except (OSError, ValueError):
+    except ValueError:
         record = {}
     return record if isinstance(record, dict) else {}
 

@@ -32,6 +32,7 @@ _SAME = {
     "--clip": "--sum spent,clip=100",
     "--where": '--query "SELECT * FROM rows WHERE city IS NOT NULL"',
 }
+_HELP = ("-h", "--help")
 _WIDTH = 110
 STATEMENT = re.compile(r"\s*(select|with|from\s.*\sselect)\s", re.IGNORECASE | re.DOTALL)
 _BARE = re.compile(r"argument (--\w+): expected one argument")
@@ -186,7 +187,8 @@ class Parser(argparse.ArgumentParser):
                 if STATEMENT.match(word):
                     whole = "beam-dp select takes it, or write --select before it"
                 self.error(f"unrecognized argument: {word}: {whole}")
-            known = [*self._option_string_actions, *further]
+            known = [each for each in self._option_string_actions if each not in _HELP]
+            known = [each for each in known if each.startswith(name)] or [*known, *further]
             near = _SAME.get(name) or next(
                 iter(difflib.get_close_matches(name, known, 1, _ALIKE)), ""
             )

@@ -39,7 +39,7 @@ def card(
     """
     import yaml  # here, for few releases need it
 
-    rule = "be that of a private release, as released.csv.json"
+    rule = "be that of a private release: of released.csv it is the file released.csv.json"
     checks.require(record.keys() >= _NEEDED, "card", "record", rule)
     checks.require(NOT_PRIVATE not in record, "card", "record", f"{rule}: this one has no noise")
     skeleton = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")

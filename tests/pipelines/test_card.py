@@ -177,6 +177,6 @@ def test_no_card_without_noise_or_without_a_record(visits, tmp_path, refused):
     for text in ("[]", "day,count\n", '{"budget": 1}'):
         path.write_text(text)
         assert "record must be that of a private release" in refused(card, str(path))
-    assert "record must be that of a private release" in refused(card, str(tmp_path / "no.json"))
+    assert "No such file or directory" in refused(card, str(tmp_path / "no.json"))
     words = [str(path), "--ledger", str(tmp_path / "no.jsonl")]
     assert "there is no ledger" in refused(card, *words)

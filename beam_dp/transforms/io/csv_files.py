@@ -34,7 +34,9 @@ NUMBER_LIMIT = 1_000
 _DIGIT = r"^[^#]*\p{Nd}"
 _OTHER_CELLS = "more or fewer cells than the header"
 _SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
-_NO_HEADER = "none of the wanted columns in its first line, which must be a header (capitals count)"
+_NO_HEADER = (
+    "none of the wanted columns in its first line, which must be a header (capitals and spaces count)"
+)
 _RULE = (
     "a CSV file in UTF-8, or in the encoding that is given (.gz: by gzip), with lines that end in "
     "LF or CR LF, and a header of at most 1 MiB whose quotes are closed"
@@ -260,7 +262,8 @@ def _header(
             break
     # The names are shown only if a wanted one is among them: the first line of a file without a
     # header is a row, and its cells are data.
-    known = any(name in names for name in wanted.columns)
+    plain = {name.strip().lower() for name in names}
+    known = any(name.strip().lower() in plain for name in wanted.columns)
     for column in wanted.columns:
         if names.count(column) != 1:
             shown = checks.listed(names) if known else _NO_HEADER

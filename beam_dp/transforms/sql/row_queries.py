@@ -246,8 +246,8 @@ class Query:
     def source_of(self, name: str) -> str:
         """Return which column a column of the output is, or the expression that computes it."""
         source = self.computed.get(name, self.named.get(name) or name)
-        rule = f"compute {name!r}, the period, in one line, and of columns that are not computed"
-        require(bool(source) and source.isprintable(), rule)
+        rule = f"compute {name!r}, the period, in one line, of columns as they are read"
+        require(bool(source) and source.isprintable(), rule, "A WITH must GROUP BY the period too")
         return source
 
 

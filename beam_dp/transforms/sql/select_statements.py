@@ -67,6 +67,7 @@ _PARTS_OF_TIMES = (
 )
 _NUMBERS = "U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DEC|NUMERIC"
 _TIMES = "to_.*s|date_trunc|last_day|try_strptime"
+_DAYS = "days?|weeks?|months?|quarters?|years?|decades?|century|centuries"
 
 Tree = dict[str, Any]
 
@@ -250,7 +251,7 @@ class _Reader:
         rule = f"give {self._sql(tree)} another name than {name}, which it reads"
         _require(column_name(tree) == name or name not in read, rule, hint)
         self._keys[_same(tree)] = name
-        self._column(name, tree)
+        self._column(name, _of_day(tree))
         self._text |= {name, column_name(tree)}
         return name
 
@@ -320,6 +321,9 @@ class _Reader:
             f"Write {name}(x)".replace("_star(x)", "(*)"),
         )
         tree = given[0] if given else sql_trees.literal("INTEGER", "1")
+        text = (tree.get("literal") or {}).get("kind") == "STRING" and name != "count"
+        rule = f"take {name} of a column, and {self._sql(tree)} is text"
+        _require(not text, rule, f'Write {name}("Amount (EUR)"): columns stand in double quotes')
         is_person = (column_name(tree),) == self._people  # of several owners any one may be null
         if call["distinct"] and is_person:
             _require(kept is None, "count people without FILTER", "Put its condition into WHERE")
@@ -397,7 +401,8 @@ class _Reader:
         if not isinstance(tree, dict):
             return tree
         kind = tree.get("class")
-        _require(kind not in ("SUBQUERY", "STAR"), f"have no {kind} there", "Name columns")
+        hint = "Name columns, or aggregates: count(*), sum(spent)"
+        _require(kind not in ("SUBQUERY", "STAR"), f"have no {kind} there", hint)
         if "null_order" in tree:
             tree = {**tree, "expression": self._item(tree["expression"])}
         if kind is not None and _same(tree) in self._keys:
@@ -450,6 +455,14 @@ class _Reader:
             if column_name(column) in self._keys.values():
                 column |= sql_trees.cast_of(dict(column), kind)
         return tree
+
+
+def _of_day(tree: Tree) -> Tree:
+    """Return a time that is cut to a day, or to more, as the date that it is: keys are no times."""
+    parts = tree["arguments"][:1] if _called(tree, "date_trunc") else []
+    cuts = [str((each["expression"].get("literal") or {}).get("text")) for each in parts]
+    is_day = any(re.fullmatch(_DAYS, cut, re.IGNORECASE) for cut in cuts)
+    return {**sql_trees.cast_of(tree, "DATE"), "alias": tree["alias"]} if is_day else tree
 
 
 def _require(ok: bool, rule: str, hint: str) -> None:

@@ -1,8 +1,10 @@
 """A SELECT becomes the mapping that was written by hand for it, or is refused with one line."""
 
+import datetime
 import json
 from typing import Any
 
+import pyarrow as pa
 import pytest
 import yaml
 
@@ -99,6 +101,11 @@ COMPILED = {
     "SELECT dayname(at_time) AS weekday, count(*) AS n FROM rows GROUP BY weekday": """
         partition: [weekday]
         query: SELECT visitor_id, dayname(TRY_CAST(at_time AS TIMESTAMP)) AS weekday FROM rows
+        metrics: [{count: , name: n}]""",
+    "SELECT date_trunc('Month', at_time) AS month, count(*) AS n FROM rows GROUP BY 1": """
+        partition: [month]
+        query: SELECT visitor_id, TRY_CAST(date_trunc('Month', TRY_CAST(at_time AS TIMESTAMP)) AS DATE)
+            AS month FROM rows
         metrics: [{count: , name: n}]""",
     "SELECT count(*) AS n FROM rows GROUP BY store": """
         partition: [store]
@@ -394,3 +401,21 @@ def test_of_several_owners_those_that_are_there_are_counted() -> None:
 def test_columns_are_numbered_from_1(at: int) -> None:
     with pytest.raises(ValueError, match="must name its 2 columns by numbers from 1 on"):
         Statement.of(f"SELECT store, count(*) AS n FROM rows GROUP BY {at}", ("who",))
+
+
+def test_a_column_in_single_quotes_and_a_star_are_told_what_to_write() -> None:
+    with pytest.raises(ValueError, match="columns stand in double quotes"):
+        Statement.of("SELECT avg('Money spent') AS each FROM rows", ("who",))
+    with pytest.raises(ValueError, match=r"or aggregates: count\(\*\), sum\(spent\)"):
+        Statement.of("SELECT * FROM rows", ("who",))
+
+
+def test_a_month_is_a_key_that_is_a_date() -> None:
+    """date_trunc gives a time, which is no key; the date is the one that DuckDB has."""
+    times = [datetime.datetime(2026, month, 7, 23) for month in (10, 11, 11) for _ in range(40)]
+    rows = pa.table({"who": range(120), "at_time": pa.array(times, pa.timestamp("us"))})
+    query = "SELECT date_trunc('month', at_time) AS month, count(*) AS n FROM rows GROUP BY ALL"
+    with dp.testing.without_noise():
+        made = dp.select(query, person="who", budget=dp.Budget(1, 1e-6), rows=rows)
+    found = {row["month"]: row["n"] for row in made.table.to_pylist()}
+    assert found == {datetime.date(2026, 10, 1): 40, datetime.date(2026, 11, 1): 80}
