@@ -34,9 +34,7 @@ NUMBER_LIMIT = 1_000
 _DIGIT = r"^[^#]*\p{Nd}"
 _OTHER_CELLS = "more or fewer cells than the header"
 _SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
-_NO_HEADER = (
-    "none of the wanted columns in its first line, which must be a header (capitals and spaces count)"
-)
+_NO_HEADER = "none of the wanted columns in its first line, which must be a header (capitals and spaces count)"
 _RULE = (
     "a CSV file in UTF-8, or in the encoding that is given (.gz: by gzip), with lines that end in "
     "LF or CR LF, and a header of at most 1 MiB whose quotes are closed"
