@@ -53,6 +53,12 @@ class Series:
     label: str
     numbers: tuple[ShownNumber, ...]
 
+    @property
+    def doubts(self) -> np.ndarray:
+        """Which of its numbers may be of little use."""
+        kind = type(self.numbers[0]) if self.numbers else ShownNumber
+        return kind.doubts(self.numbers)
+
 
 @dataclasses.dataclass(frozen=True)
 class View:
@@ -183,11 +189,7 @@ class View:
         """Return what to say of numbers that may be of little use."""
         texts = []
         suppress = self.record.get("parameters", {}).get("suppress")
-        counts = {
-            each.name: int(type(each.numbers[0]).doubts(each.numbers).sum())
-            for each in self.series
-            if each.numbers
-        }
+        counts = {each.name: int(each.doubts.sum()) for each in self.series if each.numbers}
         if total := sum(counts.values()):
             named = (f"{count:,} of {plain(name)}" for name, count in counts.items() if count)
             all_numbers = f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers"
@@ -328,9 +330,9 @@ def _series(table: pa.Table, record: dict[str, Any]) -> tuple[Series, ...]:
         parts = [doubts[part] for part in computed.get(of_metric[0], ()) if part in doubts]
         for each in _of_metric(table, of_metric, options, passed, parts):
             found.append(each)
-            if computed and each.numbers:
-                marks = type(each.numbers[0]).doubts(each.numbers)
-                doubts |= dict.fromkeys((each.name, f"{each.name}_low", f"{each.name}_high"), marks)
+            if computed:
+                names_of = each.name, f"{each.name}_low", f"{each.name}_high"
+                doubts |= dict.fromkeys(names_of, each.doubts)
     return tuple(found)
 
 

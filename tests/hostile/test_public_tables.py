@@ -39,7 +39,7 @@ TYPES = pa.schema([("who", pa.string()), ("store", pa.string()), ("n", pa.int64(
 def made(engine: Engine, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return what a query makes of rows in one batch."""
     batch = engine.chosen(pa.RecordBatch.from_pylist(rows, TYPES))
-    engine.bound(batch.schema)
+    engine.schema_of(batch.schema)
     return [row for part in engine.rows(batch) for row in part.to_pylist()]
 
 

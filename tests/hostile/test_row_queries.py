@@ -129,7 +129,7 @@ def test_each_row_alone_gives_what_it_gives_among_others(seed: int) -> None:
         engine = Engine(Query.of(f"SELECT n, {asked}"))
         one = pa.record_batch({"n": pa.array(range(SIZE)), "x": batch.column(name)})
         with contextlib.suppress(checks.ParameterError):  # a type that the expression does not take
-            engine.bound(one.schema)
+            engine.schema_of(one.schema)
             alone = [out for row in range(SIZE) for out in engine.rows(one.slice(row, 1))]
             assert lines(list(engine.rows(one))) == lines(alone)
 
@@ -210,14 +210,14 @@ def test_every_function_gives_each_row_what_it_gives_it_alone(asked: str) -> Non
     rows = [table_of(rng, columns, False, GOOD), table_of(rng, columns, True, HOSTILE)]
     both = pa.Table.from_batches(rows).combine_chunks().to_batches()[0]
     numbered = both.append_column("row", pa.array(range(GOOD + HOSTILE)))
-    kinds = Engine(Query.of(f"SELECT {asked} AS y FROM rows")).bound(both.schema).types
+    kinds = Engine(Query.of(f"SELECT {asked} AS y FROM rows")).schema_of(both.schema).types
     queries = [f"SELECT row, {asked} AS y FROM rows"]
     if kinds == [pa.bool_()]:
         queries.append(f"SELECT row, true AS y FROM rows WHERE {asked}")
         queries.append(f"SELECT row, true AS y FROM rows WHERE row < 0 OR NOT ({asked})")
     for query in queries:
         engine = Engine(Query.of(query))
-        engine.bound(numbered.schema)
+        engine.schema_of(numbered.schema)
         each_alone = (outcome(engine, numbered.slice(row, 1)) for row in range(GOOD + HOSTILE))
         alone = dict(itertools.chain.from_iterable(each_alone))
         for order in places(rng, GOOD, HOSTILE):
@@ -254,7 +254,7 @@ def test_the_longest_cell_takes_bounded_work_and_gives_a_bounded_result(asked: s
         made = {name: cells(name)[0].slice(0, 1) for name in columns}
         made |= {name: pa.array([whole]) for name in columns if name in "sv"}
         batch = pa.record_batch(made)
-        engine.bound(batch.schema)
+        engine.schema_of(batch.schema)
         taken = [math.inf]
         while len(taken) < 4 and min(taken) >= SECONDS:  # others may use the machine meanwhile
             start = time.monotonic()

@@ -299,12 +299,12 @@ class _Scatter(query_steps.RunQuery):
         """Start DuckDB."""
         super().setup()
         outer = query_engine.Engine(self._whole.outer)
-        self._check = functools.lru_cache(lambda types: outer.bound(self._whole.checked(types)))
+        self._check = functools.lru_cache(lambda types: outer.schema_of(self._whole.checked(types)))
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take a batch: what its types refuse is refused whatever rows it has. Drop all others."""
         if row_fields.is_columnar(element) and element.num_columns:
-            made = self._engine.bound(self._engine.chosen(element).schema)
+            made = self._engine.schema_of(self._engine.chosen(element).schema)
             self._check(made)
             none = self._whole.plain(row_fields.none_of(made))
             yield from ((0, packed) for packed in _packed(none))
@@ -472,7 +472,7 @@ def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms
         of_csv = (each for each in query.public if not each.path.endswith(".parquet"))
         untyped |= {name for each in of_csv for name in each.cells.column_names}
         schema = pa.schema(list(known.items()))
-        schema = query_engine.Engine(query).bound(schema, frozenset(untyped))
+        schema = query_engine.Engine(query).schema_of(schema, frozenset(untyped))
         out = dict(zip(schema.names, schema.types, strict=True))
     kept = {name: name for name in read} if query.star else {}
     plain = kept | {name: of for name, of in query.named.items() if of is not None}

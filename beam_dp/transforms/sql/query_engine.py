@@ -43,7 +43,7 @@ class Engine:
     def __init__(self, query: Query) -> None:
         self._query = query
         self._connection, self._planner = self._opened(), self._opened()
-        self.bound = functools.lru_cache(self._bound)
+        self.schema_of = functools.lru_cache(self._schema_of)
 
     def _opened(self) -> Any:
         """Return a DuckDB that has the public tables, and reaches nothing else."""
@@ -113,7 +113,7 @@ class Engine:
         except _RAISED as error:
             made.set_exception(error)
 
-    def _bound(self, schema: pa.Schema, untyped: frozenset[str] = frozenset()) -> pa.Schema:
+    def _schema_of(self, schema: pa.Schema, untyped: frozenset[str] = frozenset()) -> pa.Schema:
         """Return the schema of what comes out.
 
         Args:

@@ -49,7 +49,7 @@ class RunQuery(beam.DoFn):
         """Run the query on a batch, or keep a row."""
         if row_fields.is_columnar(element):
             for batch in map(self._engine.chosen, layout.batches(element)):
-                schema = self._engine.bound(batch.schema)
+                schema = self._engine.schema_of(batch.schema)
                 yield from [*self._engine.rows(batch)] or [row_fields.none_of(schema)]
         elif self._waiting.add(element):
             yield from self._drained()
@@ -62,7 +62,7 @@ class RunQuery(beam.DoFn):
     def _drained(self) -> Iterator[pa.RecordBatch]:
         for batch in _batches(self._read, zip(*self._waiting.drain(), strict=True)):
             with contextlib.suppress(checks.ParameterError):  # for types of these rows alone
-                self._engine.bound(batch.schema)
+                self._engine.schema_of(batch.schema)
                 for made in self._engine.rows(batch):
                     yield made.replace_schema_metadata(row_fields.OF_DICTS)
 

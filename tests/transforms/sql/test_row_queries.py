@@ -304,7 +304,7 @@ def test_values_that_are_not_plain_are_refused_by_their_type(name: str) -> None:
     expression, kind = TYPES[name]
     engine = Engine(Query.of(f"SELECT id, {expression} AS f FROM rows"))
     with pytest.raises(ValueError, match=f"query must have plain values only, and {name} is none"):
-        engine.bound(pa.schema([("id", pa.int64()), ("v", kind)]))
+        engine.schema_of(pa.schema([("id", pa.int64()), ("v", kind)]))
 
 
 UNASKED = {
@@ -319,7 +319,7 @@ def test_text_is_not_cast_unasked(condition: str) -> None:
     engine = Engine(Query.of(f"SELECT n FROM rows WHERE {condition}"))
     known = pa.schema([("s", pa.string()), ("n", pa.int16()), ("d", pa.date32())])
     with pytest.raises(ValueError, match=UNASKED[condition]):
-        engine.bound(known)
+        engine.schema_of(known)
 
 
 def test_small_integers_have_64_bits_and_times_are_in_utc() -> None:
