@@ -270,7 +270,7 @@ def box_losses(budget: dp.Budget, partitions: int) -> list[float]:
             box = release.better_box(release.clipped(view))
             assert box is not None and box.partitions == partitions
             clipped = release.unclipped(view)
-            seen.append((box, clipped.clip * clipped.fine, clipped.totals.tolist()))
+            seen.append((box, clipped.clip * clipped.grid, clipped.totals.tolist()))
         (one, clip, ones), (other, again, others) = seen
         assert (one, clip) == (other, again)
         draw, near = one._law([clip]), range(-4 * clip, 5 * clip, max(1, clip // 2))
@@ -303,7 +303,7 @@ def given_back_alike() -> bool:
         view = Database(program, table(program, people), 3).view.at(step.first, choice)
         clipped = release.clipped(view.among(200))
         pool = release.noise
-        released = release.released(clipped, clipped.totals, [clipped.clip * clipped.fine], pool)
+        released = release.released(clipped, clipped.totals, [clipped.clip * clipped.grid], pool)
         assert released.loss is not None and released.loss.lost > 0
         found.append(
             (clipped.clip, released.loss, released.below.tolist(), released.above.tolist())

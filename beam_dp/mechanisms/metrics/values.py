@@ -70,7 +70,7 @@ class CappedValues(Total):
         """The histogram that the clip is chosen on, and the rows of the values."""
         return (*super().measures, self.relation)
 
-    def clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
+    def clipped(self, view: PartitionView, index: int, clip: int, grid: int) -> np.ndarray:
         """Return the statistic per partition, each person clipped."""
         count = _values if self.distinct else _most_rows
         owned = view.owned(len(super().measures))
@@ -109,23 +109,23 @@ class CoveredValues(Total):
         """The numbers of values that people have, and who has which."""
         return (*super().measures, self.relation)
 
-    def clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
+    def clipped(self, view: PartitionView, index: int, clip: int, grid: int) -> np.ndarray:
         """Return the statistic per partition, each person clipped."""
         owned = view.owned(len(super().measures))
-        totals = [self._covered(lines, clip, fine) for lines in owned]
+        totals = [self._covered(lines, clip, grid) for lines in owned]
         return integers.narrow(np.array(totals, object))
 
-    def _covered(self, lines: Lines, clip: int, fine: int) -> int:
+    def _covered(self, lines: Lines, clip: int, grid: int) -> int:
         """Return what people cover, of lines whose counts are the norms of their people."""
         if not len(lines.items):
             return 0
-        steps, whole = self.measure.steps, self.measure.fine * fine
+        steps, whole = self.measure.steps, self.measure.fine * grid
         parts, above = np.full(len(lines.items), whole), lines.counts > clip
         if above.any():
             own = np.bincount(lines.people)[lines.people[above]]  # n of each person
             shares = integers.product(own, integers.alone(steps * self.measure.fine))
             shares = integers.narrow(shares // lines.counts[above])
-            parts[above] = integers.product(shares, integers.alone(clip * fine // steps)) // own
+            parts[above] = integers.product(shares, integers.alone(clip * grid // steps)) // own
         codes = ordering.numbered(lines.items.view(np.uint64)[None])
         covered = integers.sums_at(codes, parts, int(codes.max()) + 1)
         return sum(np.minimum(covered, whole).tolist())

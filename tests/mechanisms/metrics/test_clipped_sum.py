@@ -144,7 +144,7 @@ def totals(release: AdditiveRelease, rows: list[Row], partitions: int, clip: int
     choice = chosen(release, clip) if release.clip else None
     taken = release.clipped(view.at(0, choice).among(1))
     assert taken.index == clip
-    return [Fraction(int(total), taken.fine * release.measure.fine) for total in taken.totals]
+    return [Fraction(int(total), taken.grid * release.measure.fine) for total in taken.totals]
 
 
 def by_hand(vector: list[int], clip: Fraction, norm: int) -> list[Fraction]:
@@ -436,7 +436,7 @@ def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
     ]
     choice = release.clip.choose(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
     taken = release.clipped(view_of(rows, release.measures, 60).at(0, choice))
-    clips, noisy = [taken.clip * taken.fine], taken.totals
+    clips, noisy = [taken.clip * taken.grid], taken.totals
     [given, same] = [
         release.released(dataclasses.replace(taken, totals=each), noisy, clips, release.noise)
         for each in (taken.totals, np.zeros(60, np.int64))

@@ -153,7 +153,7 @@ def test_bins_of_several_partitions_are_one_vector_of_the_norm_of_the_clip(budge
         noisy = release.clip.choice.draw(people, ZeroNoise())
         taken = release.clipped(view_of(release, *partitions, apart=False).at(0, noisy))
         assert taken.index == index
-        return [Fraction(int(total), taken.fine * fine) for total in taken.totals]
+        return [Fraction(int(total), taken.grid * fine) for total in taken.totals]
 
     everybody: list[Ages] = [[5, 12, 35], [5, 12, 25], [11, 12], [25], [30]]
     for edge in release.clip.choice.edges:

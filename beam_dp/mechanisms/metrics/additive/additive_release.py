@@ -123,17 +123,17 @@ class Total:
         """What the noise is on, for the plan; "" for one number."""
         return ""
 
-    def clipped(self, view: PartitionView, index: int, clip: int, fine: int) -> np.ndarray:
-        """Return the statistic per partition, each person clipped, in units over `fine`.
+    def clipped(self, view: PartitionView, index: int, clip: int, grid: int) -> np.ndarray:
+        """Return the statistic per partition, each person clipped, in units over `grid`.
 
         Args:
             view: the partitions.
             index: that of the clip in the thresholds.
             clip: the clip, in units.
-            fine: `grid_of` it.
+            grid: `grid_of` it.
         """
         whole, shares = view.clipped(0, np.full(view.size, index))
-        return clipped_totals(whole, shares, clip, fine, self.measure.steps)
+        return clipped_totals(whole, shares, clip, grid, self.measure.steps)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -141,9 +141,9 @@ class ClippedTotals:
     """A number of some partitions before its noise, and the clip that was chosen.
 
     Attributes:
-        totals: every person clipped, in units over `fine`: private.
+        totals: every person clipped, in units over `grid`: private.
         clip: the clip, in units.
-        fine: how many steps of the grid of totals and noise a unit has.
+        grid: how many steps a unit of the totals, and of their noise, has.
         index: that of the clip in the thresholds.
         shown: whether the histogram shows anybody.
         histogram: the noisy one that chose the clip; None: none did.
@@ -152,7 +152,7 @@ class ClippedTotals:
 
     totals: np.ndarray
     clip: int
-    fine: int
+    grid: int
     index: int
     shown: bool
     histogram: np.ndarray | None = None
@@ -249,9 +249,9 @@ class AdditiveRelease(Release):
             index = self._chosen(view.clip_histogram, view.total)
             shown, index = index >= 0, max(index, 0)
         clip = self.measure.thresholds[index]
-        fine = grid_of(clip, self.measure.steps)
-        totals = self.contribution.clipped(view, index, clip, fine)
-        return ClippedTotals(totals, clip, fine, index, shown, view.clip_histogram, view.total)
+        grid = grid_of(clip, self.measure.steps)
+        totals = self.contribution.clipped(view, index, clip, grid)
+        return ClippedTotals(totals, clip, grid, index, shown, view.clip_histogram, view.total)
 
     def unclipped(self, view: PartitionView) -> ClippedTotals:
         """Return the number with nobody clipped: a person moves each partition by at most 1."""
@@ -319,12 +319,12 @@ class AdditiveRelease(Release):
 
         Args:
             clipped: what `clipped` returned.
-            noisy: the totals with their noise, in units over `fine`.
+            noisy: the totals with their noise, in units over `grid`.
             clips: the clips of all numbers that share the noise, each in its own grid.
             noise: their noise.
         """
-        values = integers.scale(noisy, self.unit / clipped.fine)
-        bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / clipped.fine)
+        values = integers.scale(noisy, self.unit / clipped.grid)
+        bound = float(noise.bound(self.place, clips, self.alpha) * self.unit / clipped.grid)
         below, above, loss = bound, bound, None
         if not clipped.shown and not (self.clip and self.clip.choice.anchored):
             values, below, above = np.full(len(values), self.limits.if_nobody), math.inf, math.inf
@@ -413,7 +413,7 @@ def grid_of(clip: int, steps: int) -> int:
 
 
 def clipped_totals(
-    whole: np.ndarray, shares: np.ndarray, clip: int, fine: int, steps: int
+    whole: np.ndarray, shares: np.ndarray, clip: int, grid: int, steps: int
 ) -> np.ndarray:
     """Return totals of people up to the clip and, of others, their shares of the clip.
 
@@ -421,11 +421,11 @@ def clipped_totals(
         whole: totals of people up to the clip, in units.
         shares: of people above, in so many `steps`.
         clip: the clip, in units.
-        fine: `grid_of` it; the totals are in units over `fine`.
+        grid: `grid_of` it; the totals are in units over `grid`.
         steps: those of a whole share.
     """
-    below = integers.product(whole, integers.alone(fine))
-    return integers.add(below, integers.product(shares, integers.alone(clip * fine // steps)))
+    below = integers.product(whole, integers.alone(grid))
+    return integers.add(below, integers.product(shares, integers.alone(clip * grid // steps)))
 
 
 def draw_jointly(
@@ -447,7 +447,7 @@ def draw_jointly(
     box = numbers[0].better_box(clipped[0])
     if box is not None:
         shared, clipped = box, [numbers[0].unclipped(views[0])]
-    clips = [each.clip * each.fine for each in clipped]
+    clips = [each.clip * each.grid for each in clipped]
     noisy = shared.add([each.totals for each in clipped], clips, noise)
     triples = zip(numbers, clipped, noisy, strict=True)
     return [number.released(each, sums, clips, shared) for number, each, sums in triples]
