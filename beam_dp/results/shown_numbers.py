@@ -109,7 +109,8 @@ class ShownNumber:
         """The place of the last digit that is shown, as a power of ten."""
         ends = [end for end in (self.low, self.high) if end is not None]
         known = ends if self.value is None else [*ends, self.value]
-        size = max((abs(each) for each in known if each), default=1.0)
+        sizes = map(abs, known)
+        size = max((each for each in sizes if each and math.isfinite(each)), default=1.0)
         exponent = math.floor(math.log10(size)) + 1 - _DIGITS
         span = max(known, default=0.0) - min(known, default=0.0)
         if math.isfinite(span) and span > 0:

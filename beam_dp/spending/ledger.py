@@ -232,8 +232,8 @@ class Ledger:
         """Charge a run that is about to start, and return what is left.
 
         Args:
-            cost: the transform, as `PrivateAggregate`, or `PrivateTables` for all its tables; or the
-                `Budget` of a run.
+            cost: the transform, as `PrivateAggregate`, or `PrivateTables` for all its tables; or
+                the `Budget` of a run.
             label: what the run is for: public text.
             person: the columns that identify a person, where `cost` is a budget; None: unknown. A
                 transform names it.
@@ -289,7 +289,7 @@ def _charge(cost: Any, label: object, person: Any) -> Charge:
     if type(label) is not str or not label or not label.isprintable():
         rule = f"be text of one line that is not empty, not {checks.shown(label)}"
         raise checks.ParameterTypeError("Ledger.charge", "label", rule)
-    whole = cost = getattr(cost, "charged", cost)
+    whole = cost = cost if isinstance(cost, type) else getattr(cost, "charged", cost)
     named = ["", ""]
     if hasattr(cost, "cost") and not isinstance(cost, type):
         rule = "be left out: the transform names it"

@@ -85,7 +85,9 @@ def scans_of(
     for found in scans:
         with _refusing([found]):
             read, found.left = reader.of_file(found.path, parts)
-            found.elements, out = (read, 0) if query is None else _queried(query, read)
+            found.elements, out = (
+                (read, 0) if query is None else _queried(query, read, reader.columns)
+            )
             found.left = {**found.left, "left out by the query": out}
             found.kinds = {name: _kind(read, name) for name in reader.columns if read}
             found.no_numbers = dict(_no_numbers(found.path, reader, read))
@@ -108,13 +110,15 @@ def _refusing(scans: Iterable[FileScan]) -> Iterator[None]:
             found.refused = found.refused or str(error)
 
 
-def _queried(query: row_queries.Query, read: Sequence[Any]) -> tuple[list[Any], int]:
-    """Return the rows that a query makes, and how many it leaves out."""
+def _queried(
+    query: row_queries.Query, read: Sequence[Any], columns: Sequence[str] = ()
+) -> tuple[list[Any], int]:
+    """Return the rows that a query makes of these columns, and how many it leaves out."""
     if isinstance(query, person_queries.PersonQuery):
         grouped, sent = person_queries.grouped_here(query, read)
         made, out = _queried(query.outer, grouped)
         return made, sum(map(_size, read)) - sent + out
-    step = query_steps.RunQuery(query)
+    step = query_steps.RunQuery(query, columns)
     step.setup()
     made = list(rehearsal.bundle(step, read))
     return made, sum(map(_size, read)) - sum(map(_size, made))

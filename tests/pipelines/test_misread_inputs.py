@@ -308,7 +308,46 @@ def test_text_is_no_date_or_number_of_another_form(condition, tmp_path, refused)
             said = refused(aggregate, *words(source, "visits", *query))
             column = "Paid" if "Paid" in condition else "When_"
             assert f"query must read '{column}' as its cells are" in said
-            assert f"CAST (replace (\"{column}\", '$', '') AS DOUBLE)" in said
+            hint = f"CAST (replace (\"{column}\", '$', '') AS DOUBLE)"
+            assert (hint if column == "Paid" else f'try_strptime ("{column}"') in said
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "When_ = '2026-11-16 - 2026-11-22'",
+        "When_ = '2026-11-16 Tank A'",
+        "When_ IN ('unknown1', '2026-11-01')",
+        "When_ <> '2026-01-01'",
+        "COALESCE(CAST(Paid AS DOUBLE), CAST(replace(Paid, '$', '') AS DOUBLE)) > 5",
+        "CASE WHEN Paid LIKE '$%' THEN CAST(trim(Paid, '$') AS INT) ELSE CAST(Paid AS INT) END > 5",
+        "TRY_CAST(Paid AS INTEGER) IS NULL",
+    ],
+)
+def test_text_that_is_compared_as_it_is_or_read_in_one_of_several_ways_is_taken(
+    condition, tmp_path
+):
+    source = tmp_path / "in.csv"
+    cells = {"When_": "2026-11-16 - 2026-11-22", "Paid": "$7"}
+    source.write_text(as_csv([{**row, **cells} for row in VISITS]))
+    query = ["--query", f"SELECT Visitor, Day, Euros FROM rows WHERE {condition}"]
+    assert aggregate.main(words(source, "visits", *query)) == 0
+
+
+def test_a_number_of_a_with_is_no_cell(tmp_path):
+    source = tmp_path / "in.csv"
+    source.write_text(as_csv([{**row, "Paid": "d1"} for row in VISITS]))
+    made = "WITH t AS (SELECT Visitor, Day, count(Paid) AS Paid FROM rows GROUP BY Visitor, Day)"
+    query = ["--query", f"{made} SELECT Visitor, Day, CAST(Paid AS DOUBLE) AS Euros FROM t"]
+    assert aggregate.main(words(source, "visits", *query)) == 0
+
+
+def test_numbers_in_another_dialect_may_be_cast(tmp_path):
+    source = tmp_path / "in.csv"
+    source.write_text(as_csv([{**row, "Paid": '"7,5"'} for row in VISITS]))
+    query = ["--query", "SELECT Visitor, Day, CAST(Paid AS INTEGER) AS Euros FROM rows"]
+    dialect = ["--decimal", ",", "--numbers", "Paid"]
+    assert aggregate.main(words(source, "visits", *query, *dialect)) == 0
 
 
 def test_a_column_that_a_query_passes_on_keeps_its_form(tmp_path, refused):

@@ -196,8 +196,8 @@ def _padded(released: Released, size: int) -> Released:
 
 def _quotient(mean: Released, parts: tuple[Released, Released]) -> Released:
     """Return the means of agreed sums and counts, with their own intervals if they have some."""
-    total, count = parts
-    values = np.full(len(count.values), np.nan)
-    np.divide(total.values, count.values, where=count.values > 0, out=values)
+    totals, counts = (part.values.astype(float) for part in parts)  # wide numbers are Python's
+    values = np.full(len(counts), np.nan)
+    np.divide(totals, counts, where=counts > 0, out=values)
     own = Released.to_ends(values, mean.low, mean.high)
     return own.where(~np.isnan(mean.values), over_rows(np.divide, parts))

@@ -394,7 +394,7 @@ class ClippingLoss:
         return np.asarray(np.abs(numbers) if self._signed else np.maximum(numbers, 0.0))
 
     def _sum_of_norm(self, total: float) -> tuple[float, float]:
-        """Return what a loss of 1 in norms is in sums: for what is given back, and for intervals."""
+        """Return what a loss of 1 in norms is in sums: of what is given back, and of intervals."""
         if self.norm != 2 or not self.kept:
             return 1.0, 1.0
         whole = max(total / self.kept, 1.0)

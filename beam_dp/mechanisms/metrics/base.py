@@ -321,7 +321,7 @@ class Metric(MetricPart):
         )
 
     def replaced(self, asked: Sequence["Metric"]) -> Sequence[tuple["Metric", "Metric"]]:
-        """Return metrics of `asked` that are released otherwise beside it, each with what replaces it."""
+        """Return which of `asked` are released otherwise beside it, each with what replaces it."""
         return ()
 
     @property

@@ -250,7 +250,7 @@ class Release(abc.ABC):
 
     @abc.abstractmethod
     def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one number per partition; `view.clip_histogram` chooses a shared clip, if there is one."""
+        """Draw one number per partition; `view.clip_histogram` chooses a clip that they share."""
 
     def with_lost(self, released: Released, share: float) -> Released:
         """Return the numbers where a bound on partitions that was chosen has cut pairs.

@@ -46,7 +46,8 @@ def near(name: str, names: Iterable[str]) -> str:
     """Return what a message says of names that a misspelt one may stand for; "" for none."""
     known = {each.lower(): each for each in names}
     found = difflib.get_close_matches(name.lower(), known, 3, _ALIKE)
-    return f"Did you mean {' or '.join(known[each] for each in found)}?" if found else ""
+    shown = [each if each == each.strip() else repr(each) for each in (known[at] for at in found)]
+    return f"Did you mean {' or '.join(shown)}?" if found else ""
 
 
 class _OfParameter(Exception):

@@ -30,6 +30,10 @@ _LARGEST = integers.WIDEST - 1
 _SAFE = float(1 << 62)
 _NUMERIC = pa.opaque(pa.string(), "numeric", "PostgreSQL")
 _LONGEST = 1_000
+_SHORT = decimal.Context(
+    prec=1000, rounding=decimal.ROUND_05UP, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[]
+)
+"""Cuts digits off, so that what was cut is still seen: no number becomes one that is half-way."""
 
 
 def supported(kind: pa.DataType) -> bool:
@@ -83,14 +87,14 @@ def value_to_units(value: Any, unit: Fraction) -> int | None:
 
 
 def _from_decimal(value: decimal.Decimal, unit: Fraction) -> int | None:
-    """Return a decimal in units, in bounded time: 1E+999999999 is never written out."""
+    """Return a decimal in units, in linear time: 1E+999999999 is never written out."""
     if value.is_nan():
         return None
     if value.is_infinite() or (value and value.adjusted() > 400):
         return -_LARGEST if value.is_signed() else _LARGEST
     if not value or value.adjusted() < -400:
         return 0
-    return _clamp(round(Fraction(value) / unit))
+    return _clamp(round(Fraction(_SHORT.plus(value)) / unit))
 
 
 def _from_text(text: bytes | None, unit: Fraction) -> int | None:

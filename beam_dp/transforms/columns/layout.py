@@ -374,7 +374,8 @@ def batches(element: pa.Table | pa.RecordBatch) -> list[pa.RecordBatch]:
     There is one at least, unless it has no columns: a schema is refused whether there are rows or
     not.
     """
+    if element.num_columns and not len(element):
+        is_batch = isinstance(element, pa.RecordBatch)
+        return [element if is_batch else row_fields.none_of(element.schema)]
     table = pa.Table.from_batches([element]) if isinstance(element, pa.RecordBatch) else element
-    if table.num_columns and not len(table):
-        return [row_fields.none_of(table.schema)]
     return list(table.to_batches(max_chunksize=BATCH_ROWS))

@@ -34,7 +34,7 @@ NUMBER_LIMIT = 1_000
 _DIGIT = r"^[^#]*\p{Nd}"
 _OTHER_CELLS = "more or fewer cells than the header"
 _SPOILED = "a quote that does not close, a CR that ends no line, or more than 1 MiB"
-_NO_HEADER = "none of the wanted columns in its first line, which must be a header (capitals and spaces count)"
+_NO_HEADER = "none of the wanted columns in its first line, which must be a header (capitals count)"
 _RULE = (
     "a CSV file in UTF-8, or in the encoding that is given (.gz: by gzip), with lines that end in "
     "LF or CR LF, and a header of at most 1 MiB whose quotes are closed"
@@ -90,9 +90,9 @@ class Csv(Format):
         """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
         That is bytes that are not UTF-8, a number in another form than the dialect says, times or
-        numbers of which a query reads none, a row that would be dropped for its cells or quotes, and more than
-        one line in a hundred without any delimiter: a few may be remarks. A file of 0 bytes is
-        refused unless another one has a header.
+        numbers of which a query reads none, a row that would be dropped for its cells or quotes,
+        and more than one line in a hundred without any delimiter: a few may be remarks. A file of 0
+        bytes is refused unless another one has a header.
         """
         utf8 = wanted.dialect.is_utf8
         filled = [path for path in paths if open_files.start_of(path, wanted.pattern, _RULE, utf8)]
@@ -115,7 +115,7 @@ class Csv(Format):
         texts = _texts(piece.only(good), header, wanted)
         for column in wanted.numbers:
             _check_numbers(path, column, texts[column], wanted)
-        for column in texts.keys() - wanted.numbers:
+        for column in (name for name in texts if name not in wanted.numbers):
             _check_casts(path, column, texts[column], wanted)
         return {column: written_forms.of_texts(texts[column]) for column in wanted.columns}
 
@@ -260,12 +260,12 @@ def _header(
             break
     # The names are shown only if a wanted one is among them: the first line of a file without a
     # header is a row, and its cells are data.
-    plain = {name.strip().lower() for name in names}
-    known = any(name.strip().lower() in plain for name in wanted.columns)
+    known = any(name in names for name in wanted.columns)
     for column in wanted.columns:
         if names.count(column) != 1:
             shown = checks.listed(names) if known else _NO_HEADER
-            raise open_files.absent(path, wanted.pattern, column, shown, names if known else ())
+            near = [name for name in names if known or name.strip().lower() == column.lower()]
+            raise open_files.absent(path, wanted.pattern, column, shown, near)
     return names, rest
 
 
@@ -352,24 +352,32 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
         f"Write {dialect}."
         if dialect
-        else f'A query makes empty what is no number, TRY_CAST ("{cell}" AS DOUBLE), takes signs away, '
-        f"CAST (replace (\"{cell}\", '$', '') AS DOUBLE), and reads dates, CAST (\"{cell}\" AS DATE).",
+        else f'A query makes empty what is no number, TRY_CAST ("{cell}" AS DOUBLE), takes signs '
+        f"away, CAST (replace (\"{cell}\", '$', '') AS DOUBLE), and reads dates, "
+        f'CAST ("{cell}" AS DATE).',
     )
 
 
 def _check_casts(path: str, column: str, texts: pa.StringArray, wanted: Wanted) -> None:
-    """Refuse cells of which a query makes times or numbers, and that it reads in none of its ways."""
-    asked = [sql for name, sql in wanted.casts if name == column]
+    """Refuse cells of which a query makes times or numbers, and that it reads in none of its ways.
+
+    Args:
+        path: the file.
+        column: a column of text.
+        texts: its cells.
+        wanted: what is read.
+    """
+    asked = [cast for cast in wanted.casts if cast.column == column]
     held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
     named = open_files.named(path, wanted.pattern)
     if asked and len(held):
         rule = f"read {column!r} as its cells are, and reads none of {named} in {open_files.START}"
         cell = sql_trees.quoted(column)
-        hint = (
-            f"Write try_strptime ({cell}, '%d.%m.%Y %H:%M') in the form of its dates or times, or "
-        )
-        hint += f"CAST (replace ({cell}, '$', '') AS DOUBLE) for its numbers"
-        checks.require(query_engine.reads(column, held, asked), "Rows", "query", rule, hint)
+        hint = f"Write CAST (replace ({cell}, '$', '') AS DOUBLE), in the form of its cells"
+        if any(cast.is_time for cast in asked):
+            hint = f"Write try_strptime ({cell}, '%d.%m.%Y %H:%M'), in the form of its cells"
+        reads = query_engine.reads(column, held, [cast.sql for cast in asked])
+        checks.require(reads, "Rows", "query", rule, hint)
 
 
 def dialect_hint(texts: pa.StringArray, given: Dialect) -> str | None:

@@ -71,6 +71,20 @@ def _is_plain(encoding: object) -> bool:
     return _PLAIN.fullmatch(name) is not None
 
 
+class Cast(NamedTuple):
+    """A column that a query reads as dates, times or numbers.
+
+    Attributes:
+        column: the column.
+        sql: the SQL that does, of that column alone.
+        is_time: whether it makes a date or a time.
+    """
+
+    column: str
+    sql: str
+    is_time: bool
+
+
 @dataclasses.dataclass(frozen=True)
 class Wanted:
     """What is read of some files.
@@ -80,14 +94,14 @@ class Wanted:
         columns: the names of the wanted columns.
         numbers: those of them that hold numbers, for formats whose cells are text.
         dialect: how cells are written, in such formats.
-        casts: columns of which a query makes times or numbers, each with SQL that does.
+        casts: the columns of which a query makes times or numbers.
     """
 
     pattern: str
     columns: Sequence[str]
     numbers: Sequence[str] = ()
     dialect: Dialect = Dialect()
-    casts: Sequence[tuple[str, str]] = ()
+    casts: Sequence[Cast] = ()
 
 
 class Sniffed(NamedTuple):

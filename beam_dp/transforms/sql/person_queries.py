@@ -49,9 +49,10 @@ from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import ids, layout, row_fields
+from beam_dp.transforms.io.file_format import Cast
 from beam_dp.transforms.known_columns import Forms, Known, Types
 from beam_dp.transforms.sql import public_tables, query_engine, query_steps, sql_trees
-from beam_dp.transforms.sql.row_queries import Query
+from beam_dp.transforms.sql.row_queries import Query, distinguished
 from beam_dp.transforms.sql.sql_trees import column_name
 from beam_dp.transforms.stages import guards, quick_steps, shard_number
 
@@ -95,6 +96,11 @@ class PersonQuery(Query):
     keys: tuple[str, ...]
     features: Mapping[str, tuple[str, str]]
     outer: Query
+
+    @property
+    def casts(self) -> list[Cast]:
+        """The columns of the rows that it reads as dates, times or numbers."""
+        return self.inner.casts
 
     def check_person(self, name: str) -> None:
         """Refuse a person that is not the first key, as it is."""
@@ -415,6 +421,7 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         hint = "Or write columns=[...], or .with_output_types(pa.RecordBatch) for batches"
         is_known = names is not None or known_columns.are_batches(rows)
         _require(is_known or not query.star, rule, hint)
+        distinguished((*(names or ()), *query.needs) if query.star else ())
         known = names, types, forms
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)

@@ -85,14 +85,19 @@ class Engine:
         yield from self.rows(batch.slice(0, half))
         yield from self.rows(batch.slice(half))
 
-    def chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return the columns that the query needs."""
+    def chosen(self, batch: Any) -> Any:
+        """Return the columns that the query needs, of a batch or a table."""
         there = batch.schema.names
         needs = tuple(dict.fromkeys([*there, *self._query.needs]))
         names = needs if self._query.star else self._query.needs
         for name in names:
             rule = f"stand once in every batch; one of them has {checks.listed(there)}"
             checks.require(there.count(name) == 1, SUBJECT, f"column {name!r}", rule)
+            kind = type(batch.schema.field(name).type)  # of which no code runs
+            rule = "have one of Arrow's own types, and it is of an extension"
+            checks.require(
+                not issubclass(kind, pa.ExtensionType), SUBJECT, f"column {name!r}", rule
+            )
         distinguished(names)
         # Without columns a batch has no rows: SELECT 1 AS one FROM rows.
         return batch.select(list(names) or there[:1]).replace_schema_metadata()
@@ -168,7 +173,8 @@ def _check_implicit(engine: Any, cast: Mapping[str, Any]) -> None:
     kind, info = made["id"], made["type_info"]
     if child["expression_class"] == "BOUND_CONSTANT":
         digits = f"({info['width']}, {info['scale']})" if info else ""
-        engine.execute(f"SELECT CAST(?::VARCHAR AS {kind}{digits})", [child["value"]["value"]])
+        query = f"SELECT CAST(?::VARCHAR AS {kind}{digits})"
+        engine.execute(query, [child["value"]["value"]]).fetchall()  # else it takes nothing further
         return
     rule = f"cast text to {kind}, as that of {child['alias'] or 'an expression'}"
     hint = f"Write CAST({child['alias'] or 'text'} AS {kind}); numbers names the numbers of CSV"
@@ -257,6 +263,8 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
         return kind if values == kind.value_type else values
     if pa.types.is_integer(kind):
         return kind if kind == pa.uint64() else pa.int64()
+    if pa.types.is_float16(kind):
+        return pa.float32()
     if pa.types.is_string_view(kind):
         return pa.large_string()
     return pa.timestamp(kind.unit) if pa.types.is_timestamp(kind) else kind

@@ -35,7 +35,7 @@ class RunQuery(beam.DoFn):
 
     def __init__(self, query: Query, columns: Sequence[str] = ()) -> None:
         self._query = query
-        self._read = tuple(dict.fromkeys([*columns, *query.needs])) if query.star else query.needs
+        self._read = tuple(columns) if query.star else query.needs
 
     def setup(self) -> None:
         """Start DuckDB."""
@@ -48,7 +48,8 @@ class RunQuery(beam.DoFn):
     def process(self, element: Any) -> Iterator[pa.RecordBatch]:
         """Run the query on a batch, or keep a row."""
         if row_fields.is_columnar(element):
-            for batch in map(self._engine.chosen, layout.batches(element)):
+            chosen = self._engine.chosen(element) if element.num_columns else element
+            for batch in layout.batches(chosen):
                 schema = self._engine.schema_of(batch.schema)
                 yield from [*self._engine.rows(batch)] or [row_fields.none_of(schema)]
         elif self._waiting.add(element):

@@ -31,6 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io.file_format import Cast
 from beam_dp.transforms.sql import databases
 from beam_dp.transforms.sql.public_tables import JOIN_FORM, PublicTable, from_of
 from beam_dp.transforms.sql.sql_trees import (
@@ -106,7 +107,8 @@ _CASTS = re.compile(
     "DATE|TIME|U?(TINY|SMALL|BIG|HUGE)?INT(?!ERVAL)|DOUBLE|FLOAT|REAL|DEC|NUMERIC", re.IGNORECASE
 )
 """Types of what is read in text."""
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?")
+_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:.*)?")
+_NULLS = ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL")
 _SEVERAL_COLUMNS = "compute {!r}, the person, of one column: of several, one person becomes many"
 _PEOPLE = "join by other columns than {!r}, the person: a table of people is not public"
 
@@ -195,26 +197,25 @@ class Query:
         return cls(sql_of(node, **parts), needs, *made)
 
     @property
-    def casts(self) -> list[tuple[str, str]]:
-        """The columns that it reads as dates, times or numbers, each with the SQL that does.
+    def casts(self) -> list[Cast]:
+        """The columns that it reads as dates, times or numbers.
 
-        Text that is compared with a date in quotes is taken for dates too.
+        Text that is compared with dates in quotes is taken for dates too. What only asks whether a
+        cell is a number does not count.
         """
+        node = tree_of(SUBJECT, "query", self.text, FORM)
+        asked = [part for part in parts_of(node) if part.get("type") in _NULLS]
+        skipped = [id(part) for each in asked for part in parts_of(each["children"])]
         found = []
-        for part in parts_of(tree_of(SUBJECT, "query", self.text, FORM)):
-            cells: list[Any] = []
-            if part.get("class") == "CAST" and _CASTS.match(part["type_expr"]["type_name"]):
-                cells = [(part["child"], part)]
-            elif part.get("function_name", "").lower() == "try_strptime":
-                cells = [(part["arguments"][0]["expression"], part)]
-            elif part.get("class") in ("COMPARISON", "BETWEEN") or part.get("type") == "COMPARE_IN":
-                sides = [*part.get("children", ()), *filter(_is_tree, part.values())]
-                if any(map(_is_date, sides)):
-                    cells = [(side, cast_of(side, "TIMESTAMP")) for side in sides]
-            for cell, read in cells:
-                names = cell.get("column_names", [""])
-                if names[-1] in self.needs and names[:-1] in ([], [TABLE]):
-                    found.append((names[-1], value_of(_strict(read))))
+        for part in parts_of(node):
+            for made in _made_of_text(part):
+                columns = {tuple(each.get("column_names", ())) for each in parts_of(made)} - {()}
+                [*table, name] = columns.pop() if len(columns) == 1 else [""]
+                kind = made["type_expr"]["type_name"] if "type_expr" in made else "TIMESTAMP"
+                is_time = kind.startswith(("DATE", "TIME"))
+                is_read = _CASTS.match(kind) and (is_time or id(part) not in skipped)
+                if is_read and name in self.needs and table in ([], [TABLE]):
+                    found.append(Cast(name, value_of(_strict(made)), is_time))
         return found
 
     def outputs(self, read: Sequence[str]) -> list[str]:
@@ -249,6 +250,18 @@ class Query:
         rule = f"compute {name!r}, the period, in one line, of columns as they are read"
         require(bool(source) and source.isprintable(), rule, "A WITH must GROUP BY the period too")
         return source
+
+
+def _made_of_text(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the casts that an expression is, or that it stands for; it may be of a number too."""
+    if part.get("class") == "CAST" or part.get("function_name", "").lower() == "try_strptime":
+        return [part]
+    if part.get("class") not in ("COMPARISON", "BETWEEN") and part.get("type") != "COMPARE_IN":
+        return []
+    sides = [*part.get("children", ()), *filter(_is_tree, part.values())]
+    dates = [_is_date(side) for side in sides if is_literal(side)]
+    is_of_dates = bool(dates) and all(dates) and part["type"] != "COMPARE_NOTEQUAL"
+    return [cast_of(side, "TIMESTAMP") for side in sides if is_of_dates]
 
 
 def _is_tree(part: Any) -> bool:

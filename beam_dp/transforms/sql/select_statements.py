@@ -67,7 +67,7 @@ _PARTS_OF_TIMES = (
 )
 _NUMBERS = "U?(TINY|SMALL|BIG|HUGE)?INT|DOUBLE|FLOAT|REAL|DEC|NUMERIC"
 _TIMES = "to_.*s|date_trunc|last_day|try_strptime"
-_DAYS = "days?|weeks?|months?|quarters?|years?|decades?|century|centuries"
+_DAYS = "d|days?|weeks?|w|mons?|months?|quarters?|yrs?|y|years?|decades?|decs?|century|centuries"
 
 Tree = dict[str, Any]
 
@@ -227,8 +227,9 @@ class _Reader:
             computed: set[str] = set()
             for item in self._items:
                 calls = any(map(_aggregate, sql_trees.parts_of(item)))
-                if calls or computed & {*filter(None, _columns(item))}:
-                    computed.add(item["alias"])
+                read = {*map(str.lower, _columns(item))} - {""}
+                if calls or computed & read:  # an alias that is a column of rows too is that one
+                    computed |= {item["alias"].lower()} - read
                 else:
                     given.append(item)
         names = list(map(self._key, given))

@@ -104,7 +104,7 @@ class Selected:
 
 @dataclasses.dataclass(eq=False)
 class First:
-    """What is chosen first, behind barriers, and released; `Summarise` fills `chosen` and `selected`.
+    """What is chosen first, behind barriers, and released; `Summarise` sets `chosen`, `selected`.
 
     Attributes:
         program: the run's program.

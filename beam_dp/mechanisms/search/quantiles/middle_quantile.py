@@ -64,8 +64,8 @@ class CentralSearch(Paid):
     *Rank error.* Measured, not proved: in 95% of draws the rank is within 8 m / epsilon people of
     p n (`usual_error`), but for people who share one value.
 
-    Edge cases: with nobody, none has the chance v / (v + 1). `Budget(epsilon, delta)` spends epsilon
-    only.
+    Edge cases: with nobody, none has the chance v / (v + 1). `Budget(epsilon, delta)` spends
+    epsilon only.
 
     Args:
         budget: what one choice may spend.

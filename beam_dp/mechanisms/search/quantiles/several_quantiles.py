@@ -231,7 +231,7 @@ class SplitSearch(Paid):
 def _middle(shares: tuple[Fraction, ...]) -> int:
     """Return the place of the p that is searched first."""
     last = len(shares) // 2
-    places = range(max(0, last - 1), last + 1) if len(shares) % 2 == 0 else [last]
+    places = [last - 1, last] if len(shares) % 2 == 0 else [last]
     return min(places, key=lambda place: abs(shares[place] - Fraction(1, 2)))
 
 
