@@ -187,8 +187,9 @@ class Parser(argparse.ArgumentParser):
                 if STATEMENT.match(word):
                     whole = "beam-dp select takes it, or write --select before it"
                 self.error(f"unrecognized argument: {word}: {whole}")
-            known = [each for each in self._option_string_actions if each not in _HELP]
+            known = [*self._option_string_actions]
             known = [each for each in known if each.startswith(name)] or [*known, *further]
+            known = [each for each in known if each not in _HELP]
             near = _SAME.get(name) or next(
                 iter(difflib.get_close_matches(name, known, 1, _ALIKE)), ""
             )

@@ -141,8 +141,9 @@ class ComputedNumber(ShownNumber):
 
     @staticmethod
     def doubts(numbers: Sequence[ShownNumber]) -> np.ndarray:
-        """Return which are missing, or computed of doubtful ones."""
-        return np.array([n.value is None or getattr(n, "of_doubtful", 0) for n in numbers], bool)
+        """Return which are missing or without end, or computed of doubtful ones."""
+        known = np.isfinite(np.array([each.value for each in numbers], float))
+        return ~known | np.array([getattr(each, "of_doubtful", False) for each in numbers], bool)
 
     def __str__(self) -> str:
         return self.text

@@ -262,3 +262,34 @@ def test_the_longest_cell_takes_bounded_work_and_gives_a_bounded_result(asked: s
             taken.append(time.monotonic() - start)
         assert min(taken) < SECONDS, each
         assert sum(part.nbytes for part in found) <= 4 * _LONGEST + 1000
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "CAST(day AS DATE) >= DATE '2026-11-01'",
+        "CAST(day AS DATE) >= '2026-11-01'",
+        "CAST(day AS TIMESTAMP) > '2026-11-01 10:00'",
+        "day > '2026'",
+        "x < CAST('5' AS DOUBLE)",
+    ],
+)
+def test_rows_of_each_combination_of_types_stay_whatever_others_have(condition: str) -> None:
+    """A literal in quotes is cast when the query is checked, once for each combination."""
+    common = {"day": "2026-11-24", "note": "x", "x": 1.5}
+    rows = [{"n": 0, **common}, {"n": 1, **common, "note": None}, {"n": 2, **common, "x": 1}]
+    for order in itertools.permutations(rows):
+        step = RunQuery(Query.of(f"SELECT n, note, x FROM rows WHERE {condition}"))
+        step.setup()
+        step.start_bundle()
+        assert not any(list(step.process(row)) for row in order)
+        made = [each.value for each in step.finish_bundle()]
+        assert sorted(n for batch in made for n in batch["n"].to_pylist()) == [0, 1, 2]
+
+
+def test_small_floats_are_numbers_in_a_query() -> None:
+    batch = pa.record_batch({"x": pa.array([1.5, 2.5], pa.float16())})
+    engine = Engine(Query.of("SELECT x * 2 AS y FROM rows WHERE x > 2"))
+    assert engine.schema_of(batch.schema).names == ["y"]
+    [made] = engine.rows(batch)
+    assert made["y"].to_pylist() == [5.0]

@@ -129,6 +129,16 @@ def test_what_draws_lack_is_said(drawn, text):
     assert str(rehearse._number(5.0, drawn)) == text
 
 
+def test_rows_of_json_lines_behind_a_star_are_those_of_the_release(tmp_path, capsys):
+    path = write(tmp_path / "in.jsonl", [{"who": f"p{n}", "x": n % 9} for n in range(400)])
+    words = ["--input", path, "--person", "who", "--epsilon", "9", "--sum", "x"]
+    words += ["--query", "SELECT * FROM rows WHERE x > 2"]
+    assert rehearse.main([*words, "--runs", "2"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(rf"^{sum(n % 9 for n in range(400) if n % 9 > 2):,} ±", said, re.MULTILINE)
+    assert check.main(words) == 0 and "265 of 400 rows" in capsys.readouterr().out
+
+
 def test_draws_are_those_of_the_release(held):
     """Of 400 intervals at least 95% hold on average: below 89% has a chance below 1e-6."""
     release = dp.PrivateAggregate(

@@ -45,6 +45,7 @@ AGGREGATE = {
     "a budget twice": (counted("--epsilon=2"), "--epsilon: must be given once: leave one of the two out"),
     "a clip of nothing": (counted("--clip", "9"), "--clip, did you mean --sum spent,clip=100?"),
     "a filter": (counted("--where", "a > 1"), '--where, did you mean --query "SELECT * FROM rows WHERE'),
+    "no help": ([*PUBLIC, "--count", "--heap", "1"], "--heap, --help lists those of the job"),
     "a short beginning of one": ([*PUBLIC, "--count", "--eps", "1"], "--eps, did you mean --epsilon?"),
     "the beginning of an option": (counted("--over"), "--over, did you mean --overwrite?"),
     "an unsound runner": (counted("--runner", "BundleBasedDirectRunner"), "--runner must be one of"),

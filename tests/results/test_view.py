@@ -113,6 +113,7 @@ def test_a_rank_that_is_not_known_is_explained_with_what_helps():
     ]
     assert "Of people, with per=person, it is mostly smaller" in said
     assert "or their rank error is ±? (1 of median)" in seen.doubts()[0]
+    assert not any(line.startswith(("(rank ±n)", "?:")) for line in seen.legend)
 
 
 def test_what_the_intervals_take_for_granted_is_told():

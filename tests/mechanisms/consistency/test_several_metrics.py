@@ -105,6 +105,14 @@ def test_sums_agree_about_one_centre_and_means_are_their_quotients() -> None:
     assert np.abs(means.values - [2008, 1994]).max() < 11
 
 
+def test_means_of_sums_beyond_64_bits_are_their_quotients() -> None:
+    total = Released.between(np.array([3 * 10**30, -(10**30)], object), 5.0, 5.0)
+    count = Released.between(np.array([3, 0]), 1.0, 1.0)
+    mean = Released.between(np.array([1e30, np.nan]), 1.0, 1.0)
+    found = several_metrics._quotient(mean, (total, count))
+    assert found.values[0] == pytest.approx(1e30) and np.isnan(found.values[1])
+
+
 def test_where_a_number_is_missing_and_not_all_is_listed_the_metric_stays_as_drawn() -> None:
     top, parts = table([90.0]), table([30.0, 20.0])
     parts = parts._replace(drawn=[Released.between(np.full(2, np.nan), np.inf, np.inf)])

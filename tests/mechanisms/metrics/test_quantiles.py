@@ -17,6 +17,7 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.quantiles.node import Answer
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.mechanisms.search.quantiles.tail_quantile import TailSearch
+from beam_dp.mechanisms.summaries.owner_lines import Lines
 from tests.doubles import ZeroNoise, compile_program
 from tests.relations import Row, as_dicts, views
 
@@ -259,3 +260,14 @@ def test_an_extreme_is_hidden_where_more_than_half_of_the_people_may_be_beyond(
     monkeypatch.setattr(TailSearch, "choose_at", lambda *_: answer)
     _, found = released(dp.Max("value"))
     assert all(np.isnan(numbers[0]).all() != is_shown for numbers in found.values())
+
+
+@pytest.mark.parametrize(("given", "known"), [({"low": 0, "high": 9}, True), ({}, False)])
+def test_public_ends_are_those_of_the_node(given, known, monkeypatch):
+    nodes = []
+    answers = [Answer()] * 2
+    monkeypatch.setattr(SplitSearch, "answers", lambda _, node, *__: nodes.append(node) or answers)
+    asked = dp.Quantiles("v", [0.25, 0.5], per="person", **given)
+    release = asked.build(Context(asked.columns(), partitions=1), dp.Budget(1))
+    release._answers(Lines(np.zeros((1, 1), int), *np.zeros((2, 1), int)), Noise())
+    assert [node.known for node in nodes] == [(known, known)]

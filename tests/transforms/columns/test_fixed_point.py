@@ -75,6 +75,15 @@ def test_the_huge_is_clamped_on_both_sides_in_bounded_time(value: Any) -> None:
     assert None not in of_values([negative])
 
 
+@pytest.mark.parametrize("last", ["", "1", "9", "0" * 1_000_000 + "1", "9" * 1_000_000])
+def test_what_is_behind_a_thousand_digits_decides_what_is_half_way(last: str) -> None:
+    for start, whole in (("2.5", 2), ("3.5", 4)):
+        value = Decimal(f"{start}{'0' * 1_100}{last}")
+        found = value_to_units(value, Fraction(1))
+        assert found == (whole if not last else int(start[0]) + 1)
+    assert value_to_units(Decimal("7." + "9" * 1_000_000), MILLIONTH) == 8_000_000
+
+
 @given(st.lists(st.none() | st.integers(-(1 << 70), 1 << 70), max_size=8), UNITS)
 def test_integers_are_rounded_exactly(values: list[Any], unit: Fraction) -> None:
     assert of_values(values, unit) == [true_units(value, unit) for value in values]

@@ -419,3 +419,17 @@ def test_a_month_is_a_key_that_is_a_date() -> None:
         made = dp.select(query, person="who", budget=dp.Budget(1, 1e-6), rows=rows)
     found = {row["month"]: row["n"] for row in made.table.to_pylist()}
     assert found == {datetime.date(2026, 10, 1): 40, datetime.date(2026, 11, 1): 80}
+
+
+@pytest.mark.parametrize(
+    ("items", "keys"),
+    [
+        ("d, sum(x) AS a, a * 2 AS twice", ["d"]),
+        ("d, sum(x) AS A, a * 2 AS twice", ["d"]),
+        ("d, sum(x) AS x, x > 5 AS big", ["d", "big"]),  # as in SQL: a column before an alias
+        ("date_trunc('hour', CAST(d AS TIMESTAMP)) AS h, count(*) AS n", ["h"]),
+    ],
+)
+def test_keys_of_group_by_all_are_those_of_sql(items: str, keys: list[str]) -> None:
+    made = Statement.of(f"SELECT {items} FROM rows GROUP BY ALL", ("who",)).mapping
+    assert made["partition"] == keys and "AS DATE)" not in made.get("query", "")

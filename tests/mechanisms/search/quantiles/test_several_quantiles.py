@@ -43,17 +43,18 @@ def test_one_share_is_the_search_itself():
 
 @pytest.mark.audit
 @pytest.mark.parametrize(
-    "shares",
+    ("shares", "are_ends"),
     [
-        (HALF / 2, HALF, 3 * HALF / 2),
-        (HALF / 5, HALF),
-        (HALF, 1 - HALF / 5),
+        ((HALF / 2, HALF, 3 * HALF / 2), False),
+        ((HALF / 5, HALF), False),
+        ((HALF, 1 - HALF / 5), False),
+        ((HALF / 2, HALF, 3 * HALF / 2), True),
     ],
 )
-def test_choose_follows_the_distribution(shares):
+def test_choose_follows_the_distribution(shares, are_ends):
     random = np.random.default_rng(3)
     people, buckets = random.integers(0, 14, 40), random.integers(0, 4, 40)
-    node = Node.of(*increments(people, buckets, np.ones(40, np.int64), 2), 4)
+    node = Node.of(*increments(people, buckets, np.ones(40, np.int64), 2), 4, are_ends)
     candidates = Candidates.of(range(4))
     search = SplitSearch(Budget(8), shares, 2)
     chances = laws.chances_at(search, node, candidates)
@@ -84,6 +85,23 @@ def test_between_answers_and_public_ends_no_answer_weighs_little():
         parts = (node, 0), (lower, 1), (upper, 1), (between, 2), (alone, 1)
         weights[are_ends] = [several_quantiles._none(*part) for part in parts]
     assert weights == {False: [128, 128, 128, 1, 128], True: [128, 1, 1, 1, 128]}
+
+
+def test_every_search_has_the_weight_of_its_node(monkeypatch):
+    weights, choose_at = [], CentralSearch.choose_at
+
+    def noted(search, *rest):
+        weights.append(search.none)
+        return choose_at(search, *rest)
+
+    monkeypatch.setattr(CentralSearch, "choose_at", noted)
+    amounts = np.full(9, 10**4 * RESOLUTION)
+    for are_ends, found in ((False, [128, 128, 128]), (True, [128, 1, 1])):
+        node = Node.of(np.arange(9), amounts, 9, are_ends)
+        shares = (HALF * 3 / 4, HALF, HALF * 5 / 4)
+        chosen(SplitSearch(Budget(1), shares), node, Candidates.of(range(9)))
+        assert weights == found
+        weights.clear()
 
 
 @pytest.mark.parametrize("share", [Fraction(3, 10), HALF])
