@@ -143,7 +143,8 @@ class ComputedNumber(ShownNumber):
     def doubts(numbers: Sequence[ShownNumber]) -> np.ndarray:
         """Return which are missing or without end, or computed of doubtful ones."""
         known = np.isfinite(np.array([each.value for each in numbers], float))
-        return ~known | np.array([getattr(each, "of_doubtful", False) for each in numbers], bool)
+        of_doubtful = [getattr(each, "of_doubtful", False) for each in numbers]
+        return np.asarray(~known | np.array(of_doubtful, bool))
 
     def __str__(self) -> str:
         return self.text
