@@ -277,7 +277,7 @@ def test_times_of_which_no_cell_is_read_are_refused_before_the_charge(time, tmp_
     said = refused(aggregate, *words(source, "visits", *query))
     column = "Day" if time == KEY else "Time"
     assert f"query must read '{column}' as its cells are, and reads none of it in its first" in said
-    assert f"1 MiB. Write try_strptime (\"{column}\", '%d.%m.%Y %H:%M') in the form of its" in said
+    assert f"1 MiB. Write try_strptime (\"{column}\", '%d.%m.%Y %H:%M'), in the form of its" in said
     query[1] = f"""WITH t AS (SELECT Visitor, Day, {time} AS begun, sum(Euros) AS Euros FROM rows
         GROUP BY Visitor, Day, begun) SELECT Visitor, Day, Euros FROM t"""
     assert f"query must read '{column}' as its" in refused(
@@ -344,7 +344,7 @@ def test_a_number_of_a_with_is_no_cell(tmp_path):
 
 def test_numbers_in_another_dialect_may_be_cast(tmp_path):
     source = tmp_path / "in.csv"
-    source.write_text(as_csv([{**row, "Paid": '"7,5"'} for row in VISITS]))
+    source.write_text(as_csv([{**row, "Paid": "7,5"} for row in VISITS]))
     query = ["--query", "SELECT Visitor, Day, CAST(Paid AS INTEGER) AS Euros FROM rows"]
     dialect = ["--decimal", ",", "--numbers", "Paid"]
     assert aggregate.main(words(source, "visits", *query, *dialect)) == 0
