@@ -198,7 +198,8 @@ class Figure:
         """What the axis shows: 0, numbers of use with their intervals, and all other numbers."""
         useful = [each for each in self.numbers if not each.is_doubtful] or self.numbers
         ends = [end for each in useful for end in (each.low, each.high)]
-        known = [end for end in (0.0, *ends, *(n.value for n in self.numbers)) if end is not None]
+        every = (0.0, *ends, *(each.value for each in self.numbers))
+        known = [end for end in every if end is not None and math.isfinite(end)]
         return min(known), max(known) if max(known) > min(known) else 1.0
 
     def place(self, value: float) -> float:

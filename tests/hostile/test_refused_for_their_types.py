@@ -128,11 +128,17 @@ def test_columns_that_differ_in_case_alone_are_refused_for_a_star() -> None:
         _ = made | summed()
 
 
-def test_a_table_without_columns_is_no_row_of_a_person() -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "WITH t AS (SELECT who, count(*) AS x FROM rows GROUP BY who) SELECT who, x FROM t",
+        "SELECT who, x FROM rows",
+    ],
+)
+def test_a_table_without_columns_is_no_row_of_a_person(query: str) -> None:
     batch = pa.RecordBatch.from_pylist(OTHERS)
     with dp.testing.without_noise(), beam.Pipeline("FnApiRunner") as pipeline:
         given = beam.Create([pa.table({}), pa.Table.from_batches([batch])])
-        query = "WITH t AS (SELECT who, count(*) AS x FROM rows GROUP BY who) SELECT who, x FROM t"
         made = pipeline | given.with_output_types(pa.Table) | dp.Rows(query) | summed()
         _ = made | beam.Map(lambda row: checked(row.sum_x))
 
@@ -140,3 +146,13 @@ def test_a_table_without_columns_is_no_row_of_a_person() -> None:
 def checked(number: float) -> None:
     """Refuse another number than that of all people."""
     assert number == len(OTHERS), number
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_a_wanted_column_of_a_type_in_python_is_refused(rows: int) -> None:
+    cells = [pa.array(["p"] * rows, pa.string())]
+    cells.append(pa.ExtensionArray.from_storage(Kind(), pa.array([1] * rows, pa.int64())))
+    batch = pa.RecordBatch.from_arrays(cells, ["who", "x"])
+    says = "'x' must hold values of one of Arrow's own types"
+    with pytest.raises(Exception, match=says), beam.Pipeline("FnApiRunner") as pipeline:
+        _ = pipeline | beam.Create([batch]).with_output_types(pa.RecordBatch) | summed()

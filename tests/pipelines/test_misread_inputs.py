@@ -292,6 +292,8 @@ def test_times_of_which_no_cell_is_read_are_refused_before_the_charge(time, tmp_
         "When_ >= '2026-11-01'",
         "When_ BETWEEN '2026-11-01' AND '2026-12-01 10:00'",
         "'2026-11-02' = When_",
+        "When_ IN ('2026-11-02', NULL)",
+        "CAST(ROWS.When_ AS date) IS NOT NULL",
         "When_ IN ('2026-11-02', '2026-11-03')",
         "TRY_CAST(Paid AS DOUBLE) > 5",
         "CAST(Paid AS DECIMAL(9, 2)) > 5",
@@ -322,6 +324,8 @@ def test_text_is_no_date_or_number_of_another_form(condition, tmp_path, refused)
         "COALESCE(CAST(Paid AS DOUBLE), CAST(replace(Paid, '$', '') AS DOUBLE)) > 5",
         "CASE WHEN Paid LIKE '$%' THEN CAST(trim(Paid, '$') AS INT) ELSE CAST(Paid AS INT) END > 5",
         "TRY_CAST(Paid AS INTEGER) IS NULL",
+        "CASE WHEN Paid LIKE 'back%' THEN CAST(substr(Paid, 5) AS DOUBLE) ELSE 0 END = 0",
+        "CAST(Paid AS interval) IS NULL",
     ],
 )
 def test_text_that_is_compared_as_it_is_or_read_in_one_of_several_ways_is_taken(
@@ -332,6 +336,16 @@ def test_text_that_is_compared_as_it_is_or_read_in_one_of_several_ways_is_taken(
     source.write_text(as_csv([{**row, **cells} for row in VISITS]))
     query = ["--query", f"SELECT Visitor, Day, Euros FROM rows WHERE {condition}"]
     assert aggregate.main(words(source, "visits", *query)) == 0
+
+
+def test_dates_behind_a_with_are_looked_at(tmp_path, refused):
+    source = tmp_path / "in.csv"
+    source.write_text(as_csv([{**row, "When_": "11/24/2026"} for row in VISITS]))
+    made = (
+        "WITH t AS (SELECT Visitor, When_, sum(Euros) AS Euros FROM rows GROUP BY Visitor, When_)"
+    )
+    query = ["--query", f"{made} SELECT Visitor, 1 AS Day, Euros FROM t WHERE When_ > '2026-11-01'"]
+    assert "query must read 'When_' as its" in refused(aggregate, *words(source, "visits", *query))
 
 
 def test_a_number_of_a_with_is_no_cell(tmp_path):

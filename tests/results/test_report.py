@@ -5,6 +5,7 @@ import hashlib
 import html
 import importlib.util
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.results import report
 from beam_dp.results.report import Figure
-from beam_dp.results.shown_numbers import shown
+from beam_dp.results.shown_numbers import ComputedNumber, shown
 from beam_dp.results.view import Series, View
 from beam_dp.transforms.io.formats import FORMATS
 from tests.results.releases import HOSTILE, HOSTILE_KEYS, METRICS, made, record
@@ -94,7 +95,7 @@ def beware(keys: list[Any], **changed: Any) -> list[str]:
 
 def test_every_warning_has_a_remedy():
     [said] = beware(["a", "b"])
-    assert said.startswith("* 6 of 12 numbers may be of little use: they are missing, ")
+    assert said.startswith("* 6 of 12 numbers may be of little use: they are missing or infinite, ")
     assert said.endswith(" would help.") and "epsilon" not in said
     assert beware(["a"]) == []
     [said] = beware([])
@@ -194,6 +195,14 @@ def test_numbers_that_are_missing_or_infinite_do_not_stop_a_chart():
 
 
 NOTHING = made(["a", "b"], (dp.Median("ms"),)).table.slice(1)
+
+
+@pytest.mark.parametrize("end", [math.inf, -math.inf])
+def test_a_number_without_end_leaves_the_others_their_places(end):
+    numbers = (ComputedNumber(2.5), ComputedNumber(end))
+    panels = [("", list(zip("ab", numbers, strict=True)))]
+    figure = Figure("q", Series("q", "", "", "q", "", numbers), "", panels, 0)
+    assert figure.place(2.5) == 99 and figure.place(end) in (-97.0, 197.0)
 
 
 def test_a_release_without_rows_or_without_keys_is_a_page():

@@ -84,7 +84,7 @@ def test_numbers_are_marked_and_counted():
     )
     counted, empty = view().doubts()
     assert counted.startswith(
-        "* 6 of 9 numbers may be of little use: they are missing, their interval"
+        "* 6 of 9 numbers may be of little use: they are missing or infinite, their"
     )
     assert "(2 of sum, 1 of median, 3 of max). More people" in counted
     assert counted.endswith(" larger budget would help")

@@ -103,6 +103,11 @@ def test_every_private_transform_can_be_charged(path, made):
     assert balance.amount == 1 and balance.charges[0].person == ("p",)
 
 
+def test_a_class_is_no_transform(path):
+    with pytest.raises(TypeError, match="not the class PrivateTables"):
+        Ledger(path, dp.Budget(1)).charge(dp.PrivateTables, "all")
+
+
 def test_another_limit_is_refused_and_none_takes_that_of_the_file(path):
     Ledger(path, dp.Budget(3)).charge(dp.Budget(1), "one")
     with pytest.raises(ValueError, match="which the ledger was started with"):

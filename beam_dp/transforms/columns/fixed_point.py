@@ -33,7 +33,8 @@ _LONGEST = 1_000
 _SHORT = decimal.Context(
     prec=1000, rounding=decimal.ROUND_05UP, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX, traps=[]
 )
-"""Cuts digits off, so that what was cut is still seen: no number becomes one that is half-way."""
+"""Cuts digits off, so that what was cut is still seen: no number becomes one that is half-way
+between two decimals."""
 
 
 def supported(kind: pa.DataType) -> bool:

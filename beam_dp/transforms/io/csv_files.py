@@ -370,7 +370,7 @@ def _check_casts(path: str, column: str, texts: pa.StringArray, wanted: Wanted) 
     asked = [cast for cast in wanted.casts if cast.column == column]
     held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
     named = open_files.named(path, wanted.pattern)
-    if asked and len(held):
+    if len(held) and any(cast.is_plain for cast in asked):
         rule = f"read {column!r} as its cells are, and reads none of {named} in {open_files.START}"
         cell = sql_trees.quoted(column)
         hint = f"Write CAST (replace ({cell}, '$', '') AS DOUBLE), in the form of its cells"

@@ -78,11 +78,13 @@ class Cast(NamedTuple):
         column: the column.
         sql: the SQL that does, of that column alone.
         is_time: whether it makes a date or a time.
+        is_plain: whether it is of the column as it is.
     """
 
     column: str
     sql: str
     is_time: bool
+    is_plain: bool
 
 
 @dataclasses.dataclass(frozen=True)

@@ -99,8 +99,9 @@ class PersonQuery(Query):
 
     @property
     def casts(self) -> list[Cast]:
-        """The columns of the rows that it reads as dates, times or numbers."""
-        return self.inner.casts
+        """The columns of the rows that it reads as dates, times or numbers, here or behind."""
+        passed = [name for name in self.keys if self.inner.named[name] == name]
+        return self.inner.casts + [cast for cast in self.outer.casts if cast.column in passed]
 
     def check_person(self, name: str) -> None:
         """Refuse a person that is not the first key, as it is."""

@@ -103,9 +103,7 @@ _OPERATORS = {
     *("OPERATOR_NOT", "OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL", "OPERATOR_COALESCE"),
     "COMPARE_IN",
 }
-_CASTS = re.compile(
-    "DATE|TIME|U?(TINY|SMALL|BIG|HUGE)?INT(?!ERVAL)|DOUBLE|FLOAT|REAL|DEC|NUMERIC", re.IGNORECASE
-)
+_CASTS = re.compile("DATE|TIME|U?(TINY|SMALL|BIG|HUGE)?INT(?!ERVAL)|DOUBLE|FLOAT|REAL|DEC|NUMERIC")
 """Types of what is read in text."""
 _DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:.*)?")
 _NULLS = ("OPERATOR_IS_NULL", "OPERATOR_IS_NOT_NULL")
@@ -198,7 +196,7 @@ class Query:
 
     @property
     def casts(self) -> list[Cast]:
-        """The columns that it reads as dates, times or numbers.
+        """The columns that it reads as dates, times or numbers, each way of it.
 
         Text that is compared with dates in quotes is taken for dates too. What only asks whether a
         cell is a number does not count.
@@ -211,11 +209,13 @@ class Query:
             for made in _made_of_text(part):
                 columns = {tuple(each.get("column_names", ())) for each in parts_of(made)} - {()}
                 [*table, name] = columns.pop() if len(columns) == 1 else [""]
-                kind = made["type_expr"]["type_name"] if "type_expr" in made else "TIMESTAMP"
+                kind = made["type_expr"]["type_name"].upper() if "type_expr" in made else "TIME"
                 is_time = kind.startswith(("DATE", "TIME"))
                 is_read = _CASTS.match(kind) and (is_time or id(part) not in skipped)
-                if is_read and name in self.needs and table in ([], [TABLE]):
-                    found.append(Cast(name, value_of(_strict(made)), is_time))
+                if is_read and name in self.needs and [*map(str.lower, table)] in ([], [TABLE]):
+                    cell = made["child"] if "child" in made else arguments_of(made)[0]
+                    is_plain = "column_names" in cell
+                    found.append(Cast(name, value_of(_strict(made)), is_time, is_plain))
         return found
 
     def outputs(self, read: Sequence[str]) -> list[str]:
@@ -259,7 +259,10 @@ def _made_of_text(part: dict[str, Any]) -> list[dict[str, Any]]:
     if part.get("class") not in ("COMPARISON", "BETWEEN") and part.get("type") != "COMPARE_IN":
         return []
     sides = [*part.get("children", ()), *filter(_is_tree, part.values())]
-    dates = [_is_date(side) for side in sides if is_literal(side)]
+    literals = [side for side in sides if is_literal(side)]
+    dates = [
+        _is_date(side) for side in literals if (side["literal"] or {}).get("kind") != "NULL_LITERAL"
+    ]
     is_of_dates = bool(dates) and all(dates) and part["type"] != "COMPARE_NOTEQUAL"
     return [cast_of(side, "TIMESTAMP") for side in sides if is_of_dates]
 

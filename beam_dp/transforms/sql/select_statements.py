@@ -224,12 +224,13 @@ class _Reader:
         given = node["group_expressions"]
         if node["aggregate_handling"] == "FORCE_AGGREGATES":  # GROUP BY ALL
             given = []
+            calls = list(filter(_aggregate, sql_trees.parts_of(self._items)))
+            of_rows = {*map(str.lower, _columns(calls))}
             computed: set[str] = set()
             for item in self._items:
-                calls = any(map(_aggregate, sql_trees.parts_of(item)))
-                read = {*map(str.lower, _columns(item))} - {""}
-                if calls or computed & read:  # an alias that is a column of rows too is that one
-                    computed |= {item["alias"].lower()} - read
+                is_aggregated = any(map(_aggregate, sql_trees.parts_of(item)))
+                if is_aggregated or computed & {*map(str.lower, _columns(item))}:
+                    computed |= {item["alias"].lower()} - of_rows - {""}  # a column comes first
                 else:
                     given.append(item)
         names = list(map(self._key, given))

@@ -50,6 +50,7 @@ def test_what_is_wrong_with_a_header_is_said_but_a_first_line_that_may_be_a_row_
     said = refusal(tmp_path / "in.csv", f"{SECRET},2,3\n".encode())
     rule = "none of the wanted columns in its first line, which must be a header"
     assert f"; it has {rule} (capitals count)" in said and SECRET not in said
+    assert "whos" not in refusal(tmp_path / "in.csv", b"whos,2\n1,2\n")
     said = refusal(tmp_path / "in.csv", f" Who,{SECRET}\n1,2\n".encode())
     assert said.endswith("(capitals count). Did you mean ' Who'?") and SECRET not in said
     said = refusal(tmp_path / "in.csv", f"who;spend;day\n{SECRET};2;3\n".encode())

@@ -426,6 +426,7 @@ def test_a_month_is_a_key_that_is_a_date() -> None:
     [
         ("d, sum(x) AS a, a * 2 AS twice", ["d"]),
         ("d, sum(x) AS A, a * 2 AS twice", ["d"]),
+        ("d, sum(a) AS x, avg(x) AS y, x * 2 AS z", ["d", "z"]),
         ("d, sum(x) AS x, x > 5 AS big", ["d", "big"]),  # as in SQL: a column before an alias
         ("date_trunc('hour', CAST(d AS TIMESTAMP)) AS h, count(*) AS n", ["h"]),
     ],
