@@ -174,6 +174,13 @@ def _values(random: np.random.Generator) -> Iterator[Kind]:
     for name, item in values.items():
         asked = ((dp.DistinctCount("value"),),)
         yield Kind(f"24 partitions, {name}", person, part, item.astype(float), asked)
+    random = np.random.default_rng(9)  # what follows is as it would be without
+    person = each(np.minimum(np.ceil(random.lognormal(0.7, 1.2, 10_000)), 200))
+    part = random.integers(0, 100, len(person))
+    for bins in (5, 25):
+        one = random.integers(0, bins, 10_000)[person]
+        asked = ((dp.Histogram("value", range(bins + 1)),),)
+        yield Kind(f"100 partitions, {bins} bins", person, part, one.astype(float), asked)
 
 
 def _flags(random: np.random.Generator, size: int, share: float) -> np.ndarray:

@@ -8,8 +8,9 @@
 The expert keeps L partitions of a person, cuts what they add to each at C, spends all of the budget
 on noise, and knows the L and the C that err least for these very data. Means and variances are made
 of sums, each with an equal part of the budget; numbers that are released together share these. Of
-different values the expert keeps the best number of pairs (partition, value) of each person. All
-partitions are public.
+different values the expert keeps the best number of pairs (partition, value) of each person. Of a
+histogram each bin of each partition has a number of people, which the expert takes for a partition.
+All partitions are public.
 
 An error of sums, counts and distinct counts is the sum of |released - true| over the sum of the true numbers; of
 others it is the median over partitions of |released - true|, in units of the spread of the true
@@ -41,7 +42,7 @@ LIMITS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200)
 QUANTILES = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999, 0.9999, 1.0)
 ASIDE = ("hopeless", "unseen")
 """Kinds that no mechanism serves, or that no release may know; they do not count."""
-TOTALS = (dp.Sum, dp.Count, dp.DistinctCount)
+TOTALS = (dp.Sum, dp.Count, dp.DistinctCount, dp.Histogram)
 """What has errors beside the sum of the true numbers."""
 PAIRS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48)
 """So many pairs of a person an expert may keep."""
@@ -147,8 +148,24 @@ def best_pairs(kind: Kind, noise: Noise) -> float:
     return min(found)
 
 
+def people_of_bins(kind: Kind) -> Kind:
+    """Return a row of each person in a partition, with its bins as partitions, bin by bin.
+
+    A person has one value, the number of their bin.
+    """
+    person, part, value = np.unique(
+        np.stack([kind.person, kind.partition, kind.value]).astype(int), axis=1
+    )
+    cells = value * kind.partitions + part
+    return dataclasses.replace(kind, person=person, partition=cells, value=np.ones(len(cells)))
+
+
 def expert(kind: Kind, metrics: Asked, epsilon: float, zcdp: bool) -> list[float]:
     """Return the expert's error of each metric."""
+    if isinstance(metrics[0], dp.Histogram):
+        of_bins = people_of_bins(kind)
+        drawn_of_bins = two_bounds(of_bins, of_bins.value, noise_of(epsilon, zcdp))
+        return [error(metrics[0], drawn_of_bins, np.bincount(of_bins.partition).astype(float))]
     if isinstance(metrics[0], dp.DistinctCount):
         return [best_pairs(kind, noise_of(epsilon, zcdp))]
     asked = needed(metrics)
@@ -211,8 +228,12 @@ def planned(releases: Releases) -> float:
 
 def compare(kind: Kind, metric: Metric, known: float, drawn: Interval, plan: float) -> Line:
     """Compare releases of a number with the truth and the expert's error."""
-    counts = isinstance(metric, dp.DistinctCount)
-    truth = different(kind) if counts else number(metric, true_sums(kind, 0.0), 0.0)
+    if isinstance(metric, dp.DistinctCount):
+        truth = different(kind)
+    elif isinstance(metric, dp.Histogram):
+        truth = np.bincount(people_of_bins(kind).partition).astype(float)
+    else:
+        truth = number(metric, true_sums(kind, 0.0), 0.0)
     value, low, high = (np.where(drawn.empty, np.nan, end) for end in drawn[:3])
     holds = drawn.holds(truth)
     kept = ~doubtful(value.ravel(), low.ravel(), high.ravel()).reshape(holds.shape)
@@ -243,6 +264,8 @@ def lines(kind: Kind, epsilon: float, zcdp: bool, runs: int) -> Iterator[Line]:
         times = runs * (ALONE if kind.partitions == 1 else 1)
         releases = draws.summarise(kind.rows(), metrics, budget)
         drawn, plan = releases.draws(times), planned(releases)
+        if isinstance(metrics[0], dp.Histogram):  # bin by bin
+            drawn = [Interval(*(np.concatenate(ends, axis=1) for ends in zip(*drawn, strict=True)))]
         errors = expert(kind, metrics, epsilon, zcdp)
         for metric, known, one in zip(metrics, errors, drawn, strict=True):
             yield compare(kind, metric, known, one, plan)

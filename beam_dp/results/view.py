@@ -197,7 +197,8 @@ class View:
             why = (
                 f"were too uncertain to show, so they are empty, by the rule {text_of(suppress)}"
                 if suppress
-                else "may be of little use: they are missing or infinite, their interval is open or as wide as the "
+                else "may be of little use: they are missing or infinite, their interval is open or as "
+                "wide as the "
                 "number (a share: 0.25), or their rank error is ±?"
                 + ", or they are computed of such"
                 * ("computed" in self.record[COLUMNS])

@@ -57,3 +57,20 @@ def test_intervals_of_few_partitions_hold_where_a_few_people_have_much(zcdp, nam
     [kind] = (kind for kind in kinds.made() if name in kind.name)
     [line] = many_partitions.lines(kind, 1.0, zcdp, 400)
     assert line.cells > 0.7 and line.size > 0.7
+
+
+def test_the_people_of_bins_are_those_of_partitions_bin_by_bin(monkeypatch):
+    random = np.random.default_rng(2)
+    person, bins = np.arange(600) // 3, random.integers(0, 3, 200)
+    histogram = dp.Histogram("value", range(4))
+    made = (person, random.integers(0, 4, 600), bins[person].astype(float), ((histogram,),))
+    kind = Kind("bins", *made)
+    found = np.bincount(many_partitions.people_of_bins(kind).partition, minlength=12)
+    pairs = zip(kind.person.tolist(), kind.partition.tolist(), strict=True)
+    cells = [bins[who] * 4 + at for who, at in set(pairs)]
+    assert found.tolist() == np.bincount(cells, minlength=12).tolist()
+    # At epsilon 50 noise of 30 in all has a chance below 1e-30.
+    [line] = many_partitions.lines(kind, 50.0, False, 3)
+    assert line.counts and 0 <= line.ours < 0.1 and line.cells >= 0.5
+    monkeypatch.setattr(many_partitions, "noise_of", lambda *_: lambda *of: np.zeros(of[-1]))
+    assert many_partitions.expert(kind, (histogram,), 1.0, False) == pytest.approx([0], abs=1e-9)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.sql import databases
 from beam_dp.transforms.sql.databases import connected
 from beam_dp.transforms.sql.query_engine import _LONGEST, Engine
 from beam_dp.transforms.sql.query_steps import RunQuery
@@ -293,3 +294,27 @@ def test_small_floats_are_numbers_in_a_query() -> None:
     assert engine.schema_of(batch.schema).names == ["y"]
     [made] = engine.rows(batch)
     assert made["y"].to_pylist() == [5.0]
+
+
+def test_a_combination_of_types_that_breaks_the_engine_drops_its_own_rows_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    check_plan = Engine._check_plan
+
+    def broken(engine: Engine, empty: pa.RecordBatch, untyped: frozenset[str]) -> None:
+        if empty.schema.field("x").type == pa.null():
+            engine._planner.close()  # as DuckDB refuses everything behind an internal error
+            engine._connection.close()
+            raise databases.duckdb().InternalException("broken")
+        check_plan(engine, empty, untyped)
+
+    monkeypatch.setattr(Engine, "_check_plan", broken)
+    for order in itertools.permutations(
+        [{"n": 0, "x": 1}, {"n": 1, "x": None}, {"n": 2, "x": "a"}]
+    ):
+        step = RunQuery(Query.of("SELECT n, x FROM rows"))
+        step.setup()
+        step.start_bundle()
+        assert not any(list(step.process(row)) for row in order)
+        made = [each.value for each in step.finish_bundle()]
+        assert sorted(n for batch in made for n in batch["n"].to_pylist()) == [0, 2]

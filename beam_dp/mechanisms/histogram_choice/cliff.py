@@ -174,7 +174,7 @@ class CliffChoice(ClipChoice):
         people = np.maximum(second[0], 0).sum(axis=0)[end - cells.start :]
         hidden = weight * float(people @ (clips - clips[0])) / partitions
         if hidden > noise[cells.stop - 1] - noise[end]:
-            ended, others = self._first, np.arange(len(noise)) == end  # not C
+            ended, others = self._first, np.arange(len(noise)) == end  # all but C
         else:
             ended = self._ended(end, cells)
             others = np.isin(np.arange(len(noise)), ended.places, invert=True)

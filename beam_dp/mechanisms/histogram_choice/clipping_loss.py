@@ -420,10 +420,10 @@ class ClippingLoss:
         net = max(sums[3], 0.0) * self.scale
         part = self.lost * self._sum_of_norm(net)[0] / max(self.kept, net)
         part *= net / max(sums[2] * self.scale, self.scale)
-        part *= self._different(net)
+        part *= self._counted(net)
         return np.asarray(part * np.sign(values.astype(float)) * self._weights(values))
 
-    def _different(self, total: float) -> float:
+    def _counted(self, total: float) -> float:
         """Return which part of the values that people keep is counted, by the sum of all numbers."""
         return min(1.0, total / self.kept) if self.covers and self.kept else 1.0
 

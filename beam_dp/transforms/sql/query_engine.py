@@ -68,10 +68,7 @@ class Engine:
             plain.validate(full=True)  # text that is no UTF-8 is not for DuckDB
             made = self._run(_short(plain)).to_batches()
         except (pa.ArrowException, databases.duckdb().Error) as error:
-            if isinstance(
-                error, (databases.duckdb().FatalException, databases.duckdb().InternalException)
-            ):
-                self._connection = self._opened()  # the old one refuses everything from now on
+            self._recover(error)
             made = None
         if made is not None:
             yield from made
@@ -79,6 +76,12 @@ class Engine:
             yield from self.rows(_decoded(batch))
         elif len(batch) > 1:
             yield from self._halves(batch)
+
+    def _recover(self, error: Exception) -> None:
+        """Open what refuses everything from now on anew."""
+        duckdb = databases.duckdb()
+        if isinstance(error, (duckdb.FatalException, duckdb.InternalException)):
+            self._connection, self._planner = self._opened(), self._opened()
 
     def _halves(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         half = len(batch) // 2
@@ -134,6 +137,7 @@ class Engine:
             self._check_plan(empty, untyped)
             made = self._run(empty).schema
         except (pa.ArrowException, databases.duckdb().Error) as error:
+            self._recover(error)
             problem = str(error)
         hint = "Text is made a number by CAST(spent AS DOUBLE); numbers names those of CSV."
         text = problem.partition("\n")[0].rstrip(".")
