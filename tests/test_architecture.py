@@ -42,6 +42,7 @@ def test_what_protects_a_person_is_where_the_pages_say():
     "line, flags", [("one partition", []), ("private partitions", ["--private"])]
 )
 def test_a_small_release_enters_no_more_files_and_functions_than_the_page_says(line, flags):
+    # Which functions of noise a draw enters is random: 438 to 441, and 529 to 538 in 24 runs each.
     page = pages.read("docs/maintainers/architecture.md")
     [most] = re.findall(rf"^\| {line} \| (\d+) \| (\d+) \|$", page, re.MULTILINE)
     command = [sys.executable, "-m", "tests.entered", *flags]
