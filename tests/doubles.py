@@ -91,4 +91,4 @@ def choices(program: Program, index: int) -> tuple[np.ndarray, ...]:
         noisy = np.zeros((1, choice.sides, choice.buckets), np.int64)
         noisy[:, 0, min(index, len(choice.thresholds) - 1)] = 10**12  # people, all in its bucket
         found.append(choice.draw(noisy, ZeroNoise()))
-    return tuple(found)
+    return (*found, *(np.array(-1) for _ in program.covering))

@@ -140,10 +140,12 @@ class _Rehearsal:
             summary, _ = open_bucket(self._summaries(chosen, None)[0], made.measures)
             selected = [draw_once.named_partitions(0, summary)]
         choices = chosen, selected
-        buckets = self._summaries(*choices)
+        buckets, places = self._summaries(*choices), draw_once.BucketPartitions(self.layout, 1)
         if adapted(made, *choices).shared_measures:
-            [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), made, *how, *choices)
-        further = made, draw_once.BucketPartitions(self.layout, 1), *how, clips, *choices
+            covered = draw_once.covered((0, buckets[0]), made, places, *choices)
+            given = made, *how, *choices, covered
+            [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), *given)
+        further = made, places, *how, clips, *choices
         drawn = draw_once.draw_bucket((0, buckets[0]), *further)
         return [block for key, (_, block) in drawn if key != draw_once.START]
 

@@ -197,13 +197,13 @@ def released(
     """Return the shared clips, and the output columns of each partition."""
     program = case.program
     layout, found = summaries(case, program, rows)
-    if clips is None:
-        everybody = settling.open_bucket(found[settling.SHARED], program.shared_measures)[0]
-        view = PartitionView(everybody, np.zeros(len(everybody), np.int64), 1)
-        clips = program.choose_clips(view, noise)
     summary, lines = settling.open_bucket(found[0], measures_of(program))
     every = draw_once.named_partitions(0, summary)
     cells, names = draw_once.BucketPartitions(layout, 1).cells(0, summary, lines, [every])
+    if clips is None:
+        everybody = settling.open_bucket(found[settling.SHARED], program.shared_measures)[0]
+        view = PartitionView(everybody, np.zeros(len(everybody), np.int64), 1)
+        clips = program.choose_clips(view, noise, [program.coverage(cells)])
     drawn = program.release(cells, clips, noise)
     columns = program.combine(drawn, program.sums(drawn))
     by_day = zip(names, zip(*(map(float, column) for column in columns), strict=True), strict=True)

@@ -76,8 +76,12 @@ def clip_share_of_norm(budget: Budget, partitions: int | None = None) -> Fractio
     share = _TENTH
     if not budget.is_zcdp:
         share = _SIXTH * Fraction(float(budget.amount) ** -0.25).limit_denominator(100)
-    few = _MOST * Fraction((partitions or math.inf) ** -_SHARE_POWER).limit_denominator(100)
-    return min(_MOST, max(_TENTH, share, few))
+    return min(_MOST, max(_TENTH, share, share_of_few(partitions)))
+
+
+def share_of_few(partitions: int | None) -> Fraction:
+    """Return the least share of a choice for few partitions: 2/5 P^(-3/10)."""
+    return _MOST * Fraction((partitions or math.inf) ** -_SHARE_POWER).limit_denominator(100)
 
 
 @dataclass(frozen=True)

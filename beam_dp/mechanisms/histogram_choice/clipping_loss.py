@@ -339,7 +339,7 @@ class ClippingLoss:
 
     *Different values* (`covers`). People keep K values, which are S different ones: of what is
     lost, the part min(1, S / K) is given back. Those above the clip may own rarer values than
-    others: an interval has all of the loss, with p = 1.
+    others: an interval has all of the loss, with p = 1. So it has `uncovered`.
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).
@@ -354,6 +354,7 @@ class ClippingLoss:
         by_norm: of people with numbers from 0 on, by bucket, for an L2 norm (`Losses.by_norm`).
         folded: whether both sides have one histogram, of sizes.
         covers: whether numbers are of different values, which people may share.
+        uncovered: how many of these a smaller clip than that of the histogram may not cover.
         spread: how much more than its share of what is lost a number may have lost.
     """
 
@@ -368,6 +369,7 @@ class ClippingLoss:
     by_norm: tuple[tuple[float, float, float], ...] = ()
     folded: bool = False
     covers: bool = False
+    uncovered: float = 0.0
     spread: float = SPREAD
 
     def sizes(self, values: np.ndarray) -> np.ndarray:
@@ -467,8 +469,9 @@ class ClippingLoss:
         share = np.maximum(self.spread * np.maximum(sizes / sums[0], other), NET * rows)
         more = self._sum_of_norm(sums[3] * self.scale)[1]
         distances = []
-        for sign, side in ((-1, self.below), (1, self.above)):
+        for sign, side, uncovered in ((-1, self.below, 0.0), (1, self.above, self.uncovered)):
             total, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))
+            total += uncovered
             if self.folded:
                 beyond = beyond * (sign * values.astype(float) > self.noise)
             doubt = np.hypot(np.sqrt(share) * root, np.minimum(share, 1.0) * beyond)

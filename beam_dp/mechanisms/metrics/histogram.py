@@ -153,7 +153,9 @@ class PeoplePerBin(Total):
         """What the noise is on."""
         return f" on each of {self.size} bins, with nobody in two"
 
-    def clipped(self, view: PartitionView, index: int, clip: int, grid: int) -> np.ndarray:
+    def clipped(
+        self, view: PartitionView, index: int, clip: int | Fraction, grid: int
+    ) -> np.ndarray:
         """Return the people of each bin of each partition, in one row."""
         buckets, steps = len(self.bins.thresholds) + 1, self.measure.steps
         width = len(self.measure.thresholds) + 1 if self.measure.norm else 1

@@ -2,14 +2,19 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from fractions import Fraction
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.accounting.budget import Budget, Spending
 from beam_dp.mechanisms.bounding import ordering
+from beam_dp.mechanisms.histogram_choice.clip_choice import share_of_few
+from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.additive_release import (
+    AdditiveRelease,
+    ClippedTotals,
     Limits,
     Total,
     clipped_sum,
@@ -20,6 +25,8 @@ from beam_dp.mechanisms.metrics.base import Context, OfColumn
 from beam_dp.mechanisms.metrics.profiled import Profiled, TwoPhaseDistinct
 from beam_dp.mechanisms.metrics.released import Profiler, Release
 from beam_dp.mechanisms.metrics.sums import Clippable
+from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
+from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.profiles.from_summaries import (
     DistinctItems,
@@ -27,12 +34,16 @@ from beam_dp.mechanisms.profiles.from_summaries import (
     SquaresByItem,
 )
 from beam_dp.mechanisms.profiles.packed import packed_values
+from beam_dp.mechanisms.search import coverage_search
+from beam_dp.mechanisms.search.coverage_search import PARTS, CoverageSearch
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _MOST_ROWS = 1 << 62
 _STEPS = 1 << 30  # of a whole share: many values of a person have little each
+_SEARCH = Fraction(3, 20)
+"""The search for a clip has so much of what the histogram leaves, and more for few partitions."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,9 +81,11 @@ class CappedValues(Total):
         """The histogram that the clip is chosen on, and the rows of the values."""
         return (*super().measures, self.relation)
 
-    def clipped(self, view: PartitionView, index: int, clip: int, grid: int) -> np.ndarray:
+    def clipped(
+        self, view: PartitionView, index: int, clip: int | Fraction, grid: int
+    ) -> np.ndarray:
         """Return the statistic per partition, each person clipped."""
-        count = _values if self.distinct else _most_rows
+        count: Callable[[Lines, Any], int] = _values if self.distinct else _most_rows
         owned = view.owned(len(super().measures))
         return np.array([count(lines, clip) for lines in owned], np.int64)
 
@@ -100,8 +113,6 @@ class CoveredValues(Total):
         relation: who has which values, each line with the norm of its person as its count.
     """
 
-    covers: ClassVar[bool] = True
-
     relation: Relation
 
     @property
@@ -109,18 +120,27 @@ class CoveredValues(Total):
         """The numbers of values that people have, and who has which."""
         return (*super().measures, self.relation)
 
-    def clipped(self, view: PartitionView, index: int, clip: int, grid: int) -> np.ndarray:
+    def clipped(
+        self, view: PartitionView, index: int, clip: int | Fraction, grid: int
+    ) -> np.ndarray:
         """Return the statistic per partition, each person clipped."""
         owned = view.owned(len(super().measures))
         totals = [self._covered(lines, clip, grid) for lines in owned]
         return integers.narrow(np.array(totals, object))
 
-    def _covered(self, lines: Lines, clip: int, grid: int) -> int:
+    def coverage(self, view: PartitionView) -> np.ndarray:
+        """Return how many values of these partitions are covered at each octave."""
+        places, lines = view.lines(len(super().measures))
+        words = np.stack([places.view(np.uint64), lines.item.view(np.uint64)])
+        values = ordering.numbered(words) if len(places) else places
+        return coverage_search.coverage(values, lines.count, self.measure.fine)
+
+    def _covered(self, lines: Lines, clip: int | Fraction, grid: int) -> int:
         """Return what people cover, of lines whose counts are the norms of their people."""
         if not len(lines.items):
             return 0
         steps, whole = self.measure.steps, self.measure.fine * grid
-        parts, above = np.full(len(lines.items), whole), lines.counts > clip
+        parts, above = np.full(len(lines.items), whole), lines.counts > float(clip)
         if above.any():
             own = np.bincount(lines.people)[lines.people[above]]  # n of each person
             shares = integers.product(own, integers.alone(steps * self.measure.fine))
@@ -129,6 +149,73 @@ class CoveredValues(Total):
         codes = ordering.numbered(lines.items.view(np.uint64)[None])
         covered = integers.sums_at(codes, parts, int(codes.max()) + 1)
         return sum(np.minimum(covered, whole).tolist())
+
+
+@dataclasses.dataclass(frozen=True)
+class CoveringRelease(AdditiveRelease):
+    """Different values by a clip that is chosen twice: by norms, and by what it covers.
+
+    The histogram of norms takes every value of a person for their own. So the clip C that it
+    chooses is an upper end: where people share values, a far smaller clip D covers nearly as many,
+    and `CoverageSearch` finds it. In the theorem of `AdditiveRelease` D is a clip that was
+    released. An interval has what one octave more may cover (`CoverageSearch.most`), or less up to
+    C, for all that clips between D and C cover, and what people lose beyond C by the histogram: an
+    estimate, as what is covered mostly falls from octave to octave (`benchmarks.many_partitions`).
+    Nothing of it is given back.
+
+    Attributes:
+        search: chooses the clip by what it covers.
+    """
+
+    search: CoverageSearch = dataclasses.field(kw_only=True)
+
+    contribution: CoveredValues
+
+    @property
+    def spends(self) -> tuple[Spending, ...]:
+        """The noise, the search, and the histogram that chooses the largest clip."""
+        noise, *clip = super().spends
+        return (noise, Spending(self.search.cost, "coverage", once=True), *clip)
+
+    def octave(
+        self, histogram: np.ndarray, covered: np.ndarray, partitions: int, noise: Noise
+    ) -> int:
+        """Draw the octave of the clip; -1: it is that of the histogram.
+
+        Args:
+            histogram: what was drawn to choose the largest clip.
+            covered: `CoveredValues.coverage` of all partitions together.
+            partitions: how many there are.
+            noise: the randomness.
+        """
+        index = self._chosen(histogram, partitions)
+        if noise.is_off or index < 0:
+            return -1
+        parts = PARTS * self.measure.thresholds[index] // self.measure.fine
+        octaves = (parts - 1).bit_length()
+        root, worth = self._root_and_worth(histogram, partitions)
+        found = self.search.choose(covered, root, worth, octaves, noise)
+        return -1 if found is None else found
+
+    def _root_and_worth(self, histogram: np.ndarray, partitions: int) -> tuple[int, float]:
+        """Return R, and what a unit of the clip costs in noise, over R."""
+        root = 1 if self.measure.norm == 1 else math.isqrt(partitions - 1) + 1
+        return root, partitions * self.mean_error(histogram) / root
+
+    def clip_at(self, index: int, view: PartitionView) -> int | Fraction:
+        """Return the clip: that of the octave, if one was drawn."""
+        if view.octave < 0:
+            return super().clip_at(index, view)
+        return Fraction(self.measure.fine << view.octave, PARTS)
+
+    def _loss(self, clipped: ClippedTotals, bound: float, noise: JointNoise) -> ClippingLoss:
+        loss = dataclasses.replace(super()._loss(clipped, bound, noise), covers=True)
+        largest = self.measure.thresholds[clipped.index]
+        if clipped.histogram is None or clipped.clip >= largest:
+            return loss
+        root, worth = self._root_and_worth(clipped.histogram, clipped.partitions)
+        wider = float(min(largest - clipped.clip, clipped.clip) * self.unit)
+        return dataclasses.replace(loss, lost=0.0, uncovered=root * self.search.most(worth) * wider)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,7 +255,10 @@ class DistinctCount(Clippable, OfColumn):
             return TwoPhaseDistinct.of(relation, context.each(share), context.alpha)
         made = clipped_sum(context, share, dataclasses.replace(measure, steps=_STEPS))
         covered = CoveredValues(made.measure, dataclasses.replace(relation, by_norm=True))
-        return dataclasses.replace(made, contribution=covered)
+        part = max(_SEARCH, share_of_few(context.partitions))
+        search, noise = made.noise_cost.split((part, 1 - part))
+        own = {"contribution": covered, "noise_cost": noise, "search": CoverageSearch(search)}
+        return CoveringRelease(**{**vars(made), **own})
 
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the profile in which people are removed by parts."""

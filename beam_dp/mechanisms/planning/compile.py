@@ -235,8 +235,8 @@ def build(
         gaussian = [twins.get(step.part, step) for step in steps]
     entries = [entry for step in steps for entry in _entries(step, context)]
     for twin in twins.values():
-        [_, *choices] = _entries(twin, context)  # the noise is one or the other
-        entries += [(f"{name} (L2)", cost, times) for name, cost, times in choices]
+        *_, (name, cost, times) = _entries(twin, context)  # the rest is of one or the other
+        entries.append((f"{name} (L2)", cost, times))
     if context.partitions == 1:
         same, steps = gaussian is steps, _with_joint_noise(steps)
         gaussian = steps if same else _with_joint_noise(gaussian)

@@ -14,6 +14,7 @@ from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.base import Metric, MetricPart
 from beam_dp.mechanisms.metrics.released import Release, Released
+from beam_dp.mechanisms.metrics.values import CoveringRelease
 from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.partition_selection import Selection
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -180,9 +181,37 @@ class Program:
         """What is summarised over all partitions, to choose the shared clips."""
         return tuple(clip.measure for clip in self.clips)
 
-    def choose_clips(self, view: PartitionView, noise: Noise) -> tuple[np.ndarray, ...]:
-        """Draw the histograms that choose the shared clips, in the order of `shared_measures`."""
-        return tuple(clip.choose(view.at(at), noise) for at, clip in enumerate(self.clips))
+    @property
+    def covering(self) -> list[tuple[Step, CoveringRelease]]:
+        """The steps whose clip is chosen by what it covers, too."""
+        every = [(step, step.release) for step in self._every]
+        return [(step, each) for step, each in every if isinstance(each, CoveringRelease)]
+
+    def coverage(self, view: PartitionView) -> np.ndarray:
+        """Return what the clips of `covering` cover of some partitions, which add up."""
+        return np.array([r.contribution.coverage(view.at(s.first)) for s, r in self.covering])
+
+    def choose_clips(
+        self, view: PartitionView, noise: Noise, covered: Sequence[np.ndarray] = ()
+    ) -> tuple[np.ndarray, ...]:
+        """Draw what chooses the shared clips.
+
+        Args:
+            view: the summary over all partitions.
+            noise: the randomness.
+            covered: `coverage` of all partitions, in parts.
+
+        Returns:
+            the histograms in the order of `shared_measures`, then the octaves of `covering`.
+        """
+        histograms = [clip.choose(view.at(at), noise) for at, clip in enumerate(self.clips)]
+        taken, octaves = self.with_better_noise(histograms), []
+        whole = np.sum(covered, axis=0) if self.covering else ()
+        for (step, release), each in zip(self.covering, whole, strict=True):
+            assert step.shared is not None
+            given = histograms[step.shared], each, self.partitions or 1, noise
+            octaves.append(np.array(release.octave(*given) if step in taken else -1))
+        return (*histograms, *octaves)
 
     def select(self, view: PartitionView, noise: Noise) -> np.ndarray:
         """Return the indexes of the partitions that may be named, by the summary of weights."""
@@ -197,7 +226,12 @@ class Program:
         """Draw the numbers of every step for every partition."""
         steps = self.with_better_noise(clips)
         shared = [clips[step.shared] if step.shared is not None else None for step in steps]
-        views = [view.at(step.first, clip) for step, clip in zip(steps, shared, strict=True)]
+        searched = zip(self.covering, clips[len(self.clips) :], strict=True)
+        octaves = {step.first: int(octave) for (step, _), octave in searched}
+        views = [
+            view.at(step.first, clip, octaves.get(step.first, -1))
+            for step, clip in zip(steps, shared, strict=True)
+        ]
         together: dict[JointNoise, list[int]] = {}
         drawn: dict[int, Released] = {}
         for index, step in enumerate(steps):

@@ -27,6 +27,7 @@ class PartitionView:
         size: the length of the list.
         total: how many partitions there are in all lists of the run.
         clip_histogram: what was drawn to choose the clip that all partitions share; None: nothing.
+        octave: what was drawn to choose a smaller one of different values; -1: nothing.
     """
 
     def __init__(
@@ -43,12 +44,15 @@ class PartitionView:
         self.size = size
         self.total = size
         self.clip_histogram: np.ndarray | None = None
+        self.octave = -1
         self._first = 0
 
-    def at(self, first: int, clip_histogram: np.ndarray | None = None) -> "PartitionView":
+    def at(
+        self, first: int, clip_histogram: np.ndarray | None = None, octave: int = -1
+    ) -> "PartitionView":
         """Return the view for a release, by its first measure and what chose its shared clip."""
         view = copy.copy(self)
-        view._first, view.clip_histogram = first, clip_histogram
+        view._first, view.clip_histogram, view.octave = first, clip_histogram, octave
         return view
 
     def after(self, measures: int) -> "PartitionView":
@@ -71,7 +75,7 @@ class PartitionView:
 
     def among(self, total: int) -> "PartitionView":
         """Return the view as that of a run with so many partitions."""
-        view = self.at(self._first, self.clip_histogram)
+        view = copy.copy(self)
         view.total = total
         return view
 

@@ -28,6 +28,7 @@ from beam_dp.mechanisms.numerics.enclosures import exp_interval
 from beam_dp.mechanisms.planning.compile import SELECTION
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
+from beam_dp.mechanisms.search.coverage_search import CoverageSearch
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Answer
 from beam_dp.mechanisms.search.quantiles.tail_quantile import SparseVectorScan
@@ -561,6 +562,15 @@ KINDS = [
         weigh_search,
         lambda call: (call.owner, call.given["top"], call.given["usual"]),
         _of_thresholds,
+    ),
+    Kind(
+        CoverageSearch,
+        "choose",
+        weigh_search,
+        lambda call: (call.owner, *(call.given[name] for name in ("root", "worth", "octaves"))),
+        lambda call: search_laws.law_of_octaves(
+            call.owner, *(call.given[name] for name in ("covered", "root", "worth", "octaves"))
+        ),
     ),
     Kind(
         CentralSearch,

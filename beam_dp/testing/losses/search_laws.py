@@ -23,6 +23,7 @@ from beam_dp.mechanisms.search import (
 )
 from beam_dp.mechanisms.search.binary import BitAnswer
 from beam_dp.mechanisms.search.common import bounded_range
+from beam_dp.mechanisms.search.coverage_search import CoverageSearch
 from beam_dp.mechanisms.search.exponential import _groups
 from beam_dp.mechanisms.search.quantiles.middle_quantile import CentralSearch
 from beam_dp.mechanisms.search.quantiles.node import Node
@@ -181,6 +182,15 @@ def law_of_thresholds(search: ThresholdSearch, extension: Extension, top: int, u
     needs = [query(extension, j) - search._theta(j - usual) for j in range(top + 1)]
     chances = stop_chances(needs, [1] * len(needs), *map(float, search._rates))
     return Law(range(top + 1), top + 1, lambda begins: chances)
+
+
+def law_of_octaves(
+    search: CoverageSearch, covered: np.ndarray, root: int, worth: float, octaves: int
+) -> Law:
+    """Return the law of the octaves."""
+    needs = search.needs(covered, root, worth, octaves)
+    chances = stop_chances(needs, [1] * len(needs), *map(float, search._rates))
+    return Law(range(len(needs)), len(needs), lambda begins: chances)
 
 
 def law_of_node(search: CentralSearch, node: Node, candidates: Candidates) -> Law:

@@ -236,6 +236,21 @@ def named_partitions(
     return Selected(bucket, identities, keys)
 
 
+def covered(
+    element: _Bucket,
+    program: Program,
+    places: BucketPartitions,
+    chosen: Adaptive | None = None,
+    selected: Sequence[Selected] | None = None,
+) -> Iterator[np.ndarray]:
+    """Yield what clips cover of the partitions of a bucket; it is private data."""
+    program = adapted(program, chosen, selected)
+    if element[0] != SHARED and program.covering:
+        summary, lines = open_bucket(element[1], program.measures)
+        view, _ = places.cells(element[0], summary, lines, selected)
+        yield program.coverage(view)
+
+
 def choose_clips(
     element: _Bucket,
     program: Program,
@@ -243,14 +258,16 @@ def choose_clips(
     draws: Draws,
     chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
+    coverage: Iterable[np.ndarray] = (),
 ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
-    """Draw the histograms that choose shared clips, of the summary over all partitions."""
+    """Draw what chooses shared clips, of the summary over all partitions and what is `covered`."""
     if element[0] != SHARED:
         return
     program = adapted(program, chosen, selected)
     summary, _ = open_bucket(element[1], program.shared_measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    yield SHARED, draws.once("clips", lambda: program.choose_clips(view, noise))
+    parts = [*coverage]
+    yield SHARED, draws.once("clips", lambda: program.choose_clips(view, noise, parts))
 
 
 def draw_bucket(
@@ -453,7 +470,11 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         first = [None, None] if self.first is None else self.first.sides
         clips: Any = ()
         if self.program.shared_measures:
-            choose = quick_steps.flat_mapped(choose_clips, self.program, *how, *first)
+            asked: list[Any] = [self.program, *how, *first]
+            if self.program.covering:
+                cover = quick_steps.flat_mapped(covered, self.program, self.partitions, *first)
+                asked.append(beam.pvalue.AsIter(summaries | "CoverValues" >> cover))
+            choose = quick_steps.flat_mapped(choose_clips, *asked)
             typed = choose.with_output_types(tuple[int, tuple[np.ndarray, ...]])
             chosen = summaries | "ChooseClips" >> typed
             clips = beam.pvalue.AsSingleton(behind_a_barrier(chosen, "Clips"))

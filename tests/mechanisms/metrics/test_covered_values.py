@@ -17,8 +17,8 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.table import Table
 from beam_dp.mechanisms.metrics import values
 from beam_dp.mechanisms.metrics.additive import additive_release
-from beam_dp.mechanisms.metrics.additive.additive_release import AdditiveRelease, grid_of
-from beam_dp.mechanisms.metrics.values import CoveredValues
+from beam_dp.mechanisms.metrics.additive.additive_release import grid_of
+from beam_dp.mechanisms.metrics.values import CoveredValues, CoveringRelease
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.summaries import norm_lines, owner_lines
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -37,9 +37,9 @@ def program_of(norm: int) -> Program:
     return compile_program([dp.DistinctCount("item")], BUDGETS[norm], 1, partitions=DAYS)
 
 
-def release_of(norm: int) -> AdditiveRelease:
+def release_of(norm: int) -> CoveringRelease:
     [step] = program_of(norm).steps
-    assert isinstance(step.release, AdditiveRelease)
+    assert isinstance(step.release, CoveringRelease)
     assert isinstance(step.release.contribution, CoveredValues)
     assert step.release.measure.norm == norm
     return step.release
@@ -58,10 +58,16 @@ def rows_of(random: np.random.Generator, people: int, items: int) -> Data:
     ]
 
 
+def clip_of(norm: int, index: int) -> int | Fraction:
+    """Return a clip of the histogram, by its index; or, below 0, that of an octave from -1 on."""
+    measure = release_of(norm).measure
+    return measure.thresholds[index] if index >= 0 else Fraction(measure.fine << -index - 1, 16)
+
+
 def statistic(rows: Data, norm: int, index: int) -> dict[int, int]:
     """Return what the release computes per day, in units over `fine`."""
     release = release_of(norm)
-    clip = release.measure.thresholds[index]
+    clip = clip_of(norm, index)
     fine = grid_of(clip, release.measure.steps)
     found: dict[int, int] = {}
     for cells, days in views(rows, program_of(norm)):
@@ -72,10 +78,9 @@ def statistic(rows: Data, norm: int, index: int) -> dict[int, int]:
 
 def size_of(norm: int, index: int) -> tuple[int, int]:
     """Return the clip in units over `fine`, and what one value is."""
-    measure = release_of(norm).measure
-    clip = measure.thresholds[index]
+    measure, clip = release_of(norm).measure, clip_of(norm, index)
     fine = grid_of(clip, measure.steps)
-    return clip * fine, measure.fine * fine
+    return int(clip * fine), measure.fine * fine
 
 
 def numbers_of(rows: Data) -> dict[int, dict[int, set[int]]]:
@@ -104,7 +109,7 @@ def by_hand(rows: Data, norm: int, index: int) -> dict[int, Fraction]:
     return found
 
 
-CLIPS = (0, 1, 2, 4, 9)
+CLIPS = (-1, -2, -4, 0, 1, 2, 4, 9)
 
 
 @pytest.mark.parametrize("norm", [1, 2])

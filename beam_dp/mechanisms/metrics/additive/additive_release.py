@@ -52,7 +52,6 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -107,9 +106,6 @@ class Total:
         size: how many numbers a partition has.
     """
 
-    covers: ClassVar[bool] = False
-    """Whether it counts different values, which people may share."""
-
     measure: Measure
     size: int = dataclasses.field(default=1, kw_only=True)
 
@@ -123,7 +119,9 @@ class Total:
         """What the noise is on, for the plan; "" for one number."""
         return ""
 
-    def clipped(self, view: PartitionView, index: int, clip: int, grid: int) -> np.ndarray:
+    def clipped(
+        self, view: PartitionView, index: int, clip: int | Fraction, grid: int
+    ) -> np.ndarray:
         """Return the statistic per partition, each person clipped, in units over `grid`.
 
         Args:
@@ -151,7 +149,7 @@ class ClippedTotals:
     """
 
     totals: np.ndarray
-    clip: int
+    clip: int | Fraction
     grid: int
     index: int
     shown: bool
@@ -248,10 +246,14 @@ class AdditiveRelease(Release):
         if view.clip_histogram is not None:
             index = self._chosen(view.clip_histogram, view.total)
             shown, index = index >= 0, max(index, 0)
-        clip = self.measure.thresholds[index]
+        clip = self.clip_at(index, view)
         grid = grid_of(clip, self.measure.steps)
         totals = self.contribution.clipped(view, index, clip, grid)
         return ClippedTotals(totals, clip, grid, index, shown, view.clip_histogram, view.total)
+
+    def clip_at(self, index: int, view: PartitionView) -> int | Fraction:
+        """Return the clip, in units, by its index in the thresholds."""
+        return self.measure.thresholds[index]
 
     def unclipped(self, view: PartitionView) -> ClippedTotals:
         """Return the number with nobody clipped: a person moves each partition by at most 1."""
@@ -374,7 +376,6 @@ class AdditiveRelease(Release):
             *made,
             norm=self.measure.norm,
             folded=self.clip.choice.folded,
-            covers=self.contribution.covers,
             spread=SPREAD * self._root,
         )
         if not several or not self.measure.norm:
@@ -408,14 +409,15 @@ class AdditiveRelease(Release):
         return Description(name, f"{error * clip:.4g}", f"{scale * clip:.4g}", note)
 
 
-def grid_of(clip: int, steps: int) -> int:
+def grid_of(clip: int | Fraction, steps: int) -> int:
     """Return how many steps of a grid a unit needs, so that all shares of a clip are on it."""
-    zeros = (clip & -clip).bit_length() - 1
-    return max(1, steps >> zeros)
+    whole = clip.numerator
+    zeros = (whole & -whole).bit_length() - 1
+    return max(1, steps >> zeros) * clip.denominator
 
 
 def clipped_totals(
-    whole: np.ndarray, shares: np.ndarray, clip: int, grid: int, steps: int
+    whole: np.ndarray, shares: np.ndarray, clip: int | Fraction, grid: int, steps: int
 ) -> np.ndarray:
     """Return totals of people up to the clip and, of others, their shares of the clip.
 
@@ -449,7 +451,7 @@ def draw_jointly(
     box = numbers[0].better_box(clipped[0])
     if box is not None:
         shared, clipped = box, [numbers[0].unclipped(views[0])]
-    clips = [each.clip * each.grid for each in clipped]
+    clips = [int(each.clip * each.grid) for each in clipped]
     noisy = shared.add([each.totals for each in clipped], clips, noise)
     triples = zip(numbers, clipped, noisy, strict=True)
     return [number.released(each, sums, clips, shared) for number, each, sums in triples]

@@ -1,0 +1,219 @@
+"""How far the values of people are covered at each octave, how one person moves that, and the search.
+
+All is exact, by the summaries of a pipeline, but for the draws that follow the law.
+"""
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import beam_dp as dp
+from beam_dp.mechanisms.metrics.values import CoveredValues
+from beam_dp.mechanisms.noise.sampling import Noise
+from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.search import coverage_search
+from beam_dp.mechanisms.search.coverage_search import CoverageSearch, coverage
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
+from beam_dp.testing import without_noise
+from beam_dp.testing.losses import search_laws
+from beam_dp.transforms.stages import bound_and_summarise, noise_off
+from tests.doubles import ZeroNoise, choices, compile_program
+from tests.relations import Patch, check_noticed, views
+
+BUDGETS = {1: dp.Budget(1), 2: dp.Budget.zcdp(0.5)}
+DAYS, MESH, WHOLE, OCTAVES = 6, 16, 2**30, 31
+Data = list[dict[str, Any]]
+
+
+def program_of(norm: int) -> Program:
+    return compile_program([dp.DistinctCount("item")], BUDGETS[norm], 1, partitions=DAYS)
+
+
+def covered(rows: Data, norm: int) -> np.ndarray:
+    """Return what is covered of all days together, from the summaries of two buckets."""
+    program = program_of(norm)
+    parts = [program.coverage(view.cells)[0] for view in views(rows, program, buckets=2)]
+    return np.sum([np.zeros(OCTAVES, np.int64), *parts], axis=0)
+
+
+def rows_of(random: np.random.Generator, people: int, items: int) -> Data:
+    each = np.minimum(np.ceil(random.lognormal(0.8, 1.3, people)), 60).astype(int)
+    return [
+        {"person": int(p), "day": int(random.integers(DAYS)), "item": int(random.integers(items))}
+        for p in np.repeat(np.arange(people), each)
+    ]
+
+
+def by_hand(rows: Data, norm: int, octave: int) -> float:
+    """Return how many values are covered, by the definition, in floats."""
+    pairs = {(row["person"], row["day"], row["item"]) for row in rows}
+    numbers = np.zeros((1 + max(person for person, *_ in pairs), DAYS))
+    for person, day, _ in pairs:
+        numbers[person, day] += 1
+    norms = (numbers**norm).sum(axis=1) ** (1 / norm)
+    found: dict[tuple[int, int], float] = {}
+    for person, day, item in pairs:
+        part = min(1.0, 2.0**octave / 16 / norms[person])
+        found[day, item] = found.get((day, item), 0.0) + part
+    return sum(min(1.0, part) for part in found.values())
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("items", [7, 10**6])
+def test_it_is_what_the_definition_says(norm: int, items: int) -> None:
+    rows = rows_of(np.random.default_rng(items + norm), 50, items)
+    found = covered(rows, norm)
+    assert found.shape == (OCTAVES,)
+    for octave in range(12):
+        # Norms are rounded up to 64ths of a value.
+        assert found[octave] / WHOLE == pytest.approx(by_hand(rows, norm, octave), rel=0.02)
+    assert (found[12:] == WHOLE * len({(row["day"], row["item"]) for row in rows})).all()
+
+
+def quotients(rows: Data, norm: int) -> list[int]:
+    root = 3 if norm == 2 else 1  # at least the root of `DAYS`
+    return CoverageSearch(BUDGETS[norm]).needs(covered(rows, norm), root, 0.0, OCTAVES - 1)
+
+
+@functools.cache
+def neighbours(norm: int) -> list[tuple[Data, Data]]:
+    """Return data with and without a person: random ones, and one who covers what others lack."""
+    random, found = np.random.default_rng(11), []
+    for items in (3, 25, 10**6):
+        rows = rows_of(random, 10, items)
+        for person in {row["person"] for row in rows}:
+            found.append(([row for row in rows if row["person"] != person], rows))
+    for own, others in ((1, 0), (40, 0), (40, 3), (3000, 40)):
+        crowd = [
+            {"person": 1 + i % 9, "day": day, "item": item}
+            for i, (day, item) in enumerate((d, i) for d in range(DAYS) for i in range(others))
+        ]
+        mine = [{"person": 0, "day": day, "item": i} for day in range(DAYS) for i in range(own)]
+        found.append((crowd, [*crowd, *mine]))
+    return found
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_a_person_moves_a_quotient_by_a_mesh(norm: int) -> None:
+    """The lemma; and it is nearly reached."""
+    up = down = 0
+    for one, other in neighbours(norm):
+        moves = np.subtract(quotients(other, norm), quotients(one, norm))
+        assert abs(moves).max() <= MESH
+        up, down = max(up, moves.max()), min(down, moves.min())
+    assert up >= 0.75 * MESH and down <= -0.3 * MESH
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_the_choice_costs_its_budget(norm: int) -> None:
+    """Exact chances of all outcomes; the bound is on their rounding (1e-13 each)."""
+    budget = BUDGETS[norm]
+    epsilon = math.sqrt(2 * budget.amount) if budget.is_zcdp else float(budget.amount)
+    search, worst = CoverageSearch(budget), 0.0
+    for one, other in neighbours(norm):
+        for worth in (0.1, 2.0):
+            laws = [law(search, covered(rows, norm), worth, 20) for rows in (one, other)]
+            both = [pair for pair in zip(*laws, strict=True) if min(pair) > 1e-250]
+            worst = max(worst, *(abs(math.log(a / b)) for a, b in both))
+    assert epsilon / 4 < worst <= epsilon * (1 + 1e-9)
+
+
+def law(search: CoverageSearch, found: np.ndarray, worth: float, octaves: int) -> list[float]:
+    """Return the chance of each octave, and of none."""
+    root = 3 if search.budget.is_zcdp else 1  # at least the root of `DAYS`
+    chances = search_laws.law_of_octaves(search, found, root, worth, octaves).chances
+    assert math.isclose(sum(chances), 1, rel_tol=1e-9)
+    return chances
+
+
+@pytest.mark.sampled(2)
+def test_the_draws_follow_the_law() -> None:
+    search, runs, noise = CoverageSearch(dp.Budget(2)), 3000, Noise()
+    found = covered(rows_of(np.random.default_rng(3), 60, 30), 1)
+    wanted = np.array(law(search, found, 0.5, 8))
+    drawn = [search.choose(found, 1, 0.5, 8, noise) for _ in range(runs)]
+    shares = np.array([drawn.count(octave) for octave in (*range(8), None)]) / runs
+    # DKW: the cumulative shares differ by more than d with a chance of 2 e^(-2 n d^2) = 1e-10.
+    distance = math.sqrt(math.log(2e10) / (2 * runs))
+    assert abs(np.cumsum(shares - wanted)).max() <= distance
+    assert abs(np.cumsum(shares - np.roll(wanted, 1))).max() > distance
+
+
+def test_without_noise_it_goes_on_as_long_as_more_is_covered() -> None:
+    search = CoverageSearch(dp.Budget(1))
+    shared = coverage(np.arange(4000) % 10, np.full(4000, 40), 1)
+    own = coverage(np.arange(4000), np.full(4000, 40), 1)
+    # An 8th of a value of each of 400 people covers a value; of an own one all 40 are needed.
+    assert search.choose(shared, 1, 1.0, 10, ZeroNoise()) == 1
+    assert search.choose(own, 1, 1.0, 9, ZeroNoise()) is None
+    assert search.choose(own, 1, 1.0, 12, ZeroNoise()) == 10
+    assert coverage(np.arange(0), np.arange(0), 1).tolist() == [0] * OCTAVES
+
+
+def test_values_that_many_share_have_a_small_clip() -> None:
+    """30 values that 2,000 people share, each with four of them: the histogram alone chooses 4."""
+    random, people = np.random.default_rng(1), np.repeat(np.arange(2000), 4).tolist()
+    days, items = random.integers(DAYS, size=8000).tolist(), random.integers(30, size=8000).tolist()
+    shared = [
+        {"person": person, "day": day, "item": item}
+        for person, day, item in zip(people, days, items, strict=True)
+    ]
+    own = [row | {"item": place} for place, row in enumerate(shared)]
+    program = program_of(1)
+    [(_, release)] = program.covering
+    [histogram, _] = choices(program, release.measure.thresholds.index(4))
+    root, worth = release._root_and_worth(histogram, DAYS)
+    for rows, least in ((shared, 0.95), (own, 0.0)):
+        chances = law(release.search, covered(rows, 1), worth, 6)
+        assert root == 1 and sum(chances[:4]) >= least
+        assert least or chances[-1] > 0.5
+        octave = release.octave(histogram, covered(rows, 1), DAYS, ZeroNoise())
+        assert octave in range(4) if least else octave == -1
+    with without_noise():
+        assert release.octave(histogram, covered(shared, 1), DAYS, noise_off.noise()) == -1
+
+
+def rows_for_norms(patch: Patch) -> None:
+    patch.setattr(bound_and_summarise, "with_norms", lambda lines, *_: lines)
+
+
+def one_day(patch: Patch) -> None:
+    """Take the values of all days for those of one."""
+
+    def of_items(self: CoveredValues, view: PartitionView) -> np.ndarray:
+        _, lines = view.lines(1)
+        return coverage(lines.item, lines.count, self.measure.fine)
+
+    patch.setattr(CoveredValues, "coverage", of_items)
+
+
+def twice_the_least(patch: Patch) -> None:
+    def twice(values: np.ndarray, norms: np.ndarray, fine: int) -> np.ndarray:
+        return coverage(values, norms, 2 * fine)
+
+    patch.setattr(coverage_search, "coverage", twice)
+
+
+def no_root(patch: Patch) -> None:
+    needs = CoverageSearch.needs
+    patch.setattr(
+        CoverageSearch, "needs", lambda self, found, _, *rest: needs(self, found, 1, *rest)
+    )
+
+
+MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
+    (rows_for_norms, lambda: test_a_person_moves_a_quotient_by_a_mesh(1)),
+    (rows_for_norms, lambda: test_a_person_moves_a_quotient_by_a_mesh(2)),
+    (twice_the_least, lambda: test_a_person_moves_a_quotient_by_a_mesh(1)),
+    (no_root, lambda: test_a_person_moves_a_quotient_by_a_mesh(2)),
+    (one_day, lambda: test_it_is_what_the_definition_says(1, 7)),
+]
+
+
+@pytest.mark.parametrize(("mutant", "check"), MUTANTS)
+def test_mutants_are_noticed(mutant: Callable[[Patch], None], check: Callable[[], None]) -> None:
+    check_noticed(check, mutant)
