@@ -80,7 +80,7 @@ def check_words(subject: str, name: str, given: Iterable[str], known: Iterable[s
     known = list(known)
     for word in given:
         if word not in known:
-            hint = checks.near(word, known) or f"It has {', '.join(known)}."
+            hint = checks.near(str(word), known) or f"It has {', '.join(known)}."
             if "budget" in known:
                 hint = _OTHER_WORDS.get(word, hint)
             if word in ("low", "high") and name == "sum":
@@ -181,6 +181,8 @@ def metric_of(subject: str, given: object) -> Metric:
     named = [name for name in fields if name in REGISTRY]
     if not named:
         check_words(subject, "a metric", fields, REGISTRY)
+        hint = "Write metrics: [count, {sum: spent}]."
+        raise checks.ParameterError(subject, "a metric", "not be an empty mapping", hint)
     word = named[0]
     kind = REGISTRY[word]
     known = [field.name for field in dataclasses.fields(kind) if field.name not in ("column", "_")]

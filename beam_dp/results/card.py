@@ -43,12 +43,15 @@ def card(
     checks.require(record.keys() >= _NEEDED, "card", "record", rule)
     checks.require(NOT_PRIVATE not in record, "card", "record", f"{rule}: this one has no noise")
     skeleton = Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")
-    facts = {
-        "FILL": FILL,
-        **_release(record),
-        **_protection(record),
-        **_cost(record, balance, audited),
-    }
+    try:
+        facts = {
+            "FILL": FILL,
+            **_release(record),
+            **_protection(record),
+            **_cost(record, balance, audited),
+        }
+    except (AttributeError, KeyError, TypeError):
+        raise checks.ParameterError("card", "record", rule) from None
     made: dict[str, Any] = _filled(yaml.safe_load(skeleton), facts)
     spent = {name: float(Fraction(part)) for name, part in record["budget"].items()}
     positive = {name: number for name, number in spent.items() if number}

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from beam_dp.mechanisms.bounding.table import Role
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import rehearsal
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.columns import ids, plain_values, row_fields, written_forms
@@ -25,6 +26,7 @@ from beam_dp.transforms.io.read_rows import ReadRows
 from beam_dp.transforms.sql import person_queries, query_steps, row_queries
 
 SHOWN = 5
+_LONG = 40
 """So many people, keys and forms are named."""
 SCANNED = 10_000
 """So many rows of a batch, or of JSON, say how a column is written."""
@@ -32,6 +34,7 @@ _BATCHES = 10
 _TEST, _FAR = 100, 20
 """Who has more than 1 / 100 of all rows, or more than 20 times the 99th percentile of rows of a
 person, may be a test. Among 100 people or fewer nobody is taken for one."""
+_BETWEEN = "\0"  # the parts of a key
 _FACTS = ("person", "period", "partition", "why")
 _NONE = pa.table({name: pa.array([], pa.string()) for name in _FACTS})
 _KEPT, _UNLISTED = "kept", "a key that is not in the list"
@@ -193,7 +196,7 @@ def _judged(laid: Layout, elements: Sequence[Any]) -> Iterator[pa.Table]:
         why = np.full(size, _KEPT, object)
         for reason, good in reversed(rules):
             why[~good] = reason
-        joined = pc.binary_join_element_wise(*parts, "/")
+        joined = pc.binary_join_element_wise(*parts, _BETWEEN)
         yield pa.table([person, period, joined, pa.array(why, pa.string())], list(_FACTS))
 
 
@@ -244,7 +247,8 @@ def lines(scans: Sequence[FileScan], releases: Mapping[str, PrivateAggregate]) -
             yield from _partitions(kept, facts, release) if release.partition else ()
             if release.period:
                 periods = sorted(kept["period"].unique().to_pylist())
-                yield f"{release.period}: {len(periods):,} periods from {periods[0]} to {periods[-1]}"
+                first, last = _key(periods[0]), _key(periods[-1])
+                yield f"{release.period}: {len(periods):,} periods from {first} to {last}"
 
 
 def _dropped(scans: Sequence[FileScan], at: int) -> Iterator[str]:
@@ -297,12 +301,12 @@ def _people(kept: pa.Table, release: PrivateAggregate) -> Iterator[str]:
 def _partitions(kept: pa.Table, facts: pa.Table, release: PrivateAggregate) -> Iterator[str]:
     people = _counted(kept.group_by(["partition", "person"]).aggregate([])["partition"])
     (most, largest), (least, smallest) = people[0], people[-1]
-    ends = f"people of one: {smallest:,} ({least}) to {largest:,} ({most})"
+    ends = f"people of one: {smallest:,} ({_key(least)}) to {largest:,} ({_key(most)})"
     yield f"partitions: {len(people):,}; {ends}"
     public = release._laid_out(()).public
     if public is not None:
         there = {key for key, _ in people}
-        listed = ("/".join(str(ids.canonical(part)) for part in key) for key in public.keys)
+        listed = (_BETWEEN.join(str(ids.canonical(part)) for part in key) for key in public.keys)
         others = _counted(facts.filter(pc.equal(facts["why"], _UNLISTED))["partition"])
         yield from _few("keys of the list that never occur", [k for k in listed if k not in there])
         yield from _few("keys that the list lacks", [key for key, _ in others])
@@ -310,5 +314,11 @@ def _partitions(kept: pa.Table, facts: pa.Table, release: PrivateAggregate) -> I
 
 def _few(what: str, keys: Sequence[str]) -> Iterator[str]:
     if keys:
-        shown = ", ".join(keys[:SHOWN]) + ", ..." * (len(keys) > SHOWN)
+        shown = ", ".join(map(_key, keys[:SHOWN])) + ", ..." * (len(keys) > SHOWN)
         yield f"  {what} ({len(keys):,}): {shown}"
+
+
+def _key(key: str) -> str:
+    """Return a key on one line, shortened where it is long."""
+    text = key.replace(_BETWEEN, "/")
+    return text if text.isprintable() and len(text) <= _LONG else checks.shown(text)

@@ -42,6 +42,7 @@ WRONG: dict[str, tuple[Any, str]] = {
     "no column": ([{"sum": None}], "sum must have column"),
     "a function": ([{"black_box": "a"}], "black_box must have function"),
     "a number": ([3], "a metric must be a mapping, not 3"),
+    "nothing": ([{}], "a metric must not be an empty mapping. Write metrics"),
 }
 
 
@@ -49,6 +50,11 @@ WRONG: dict[str, tuple[Any, str]] = {
 def test_a_wrong_metric_is_told_in_a_line(given, said):
     with pytest.raises((ParameterError, ParameterTypeError), match=said):
         mappings.metrics_of("owner", given)
+
+
+def test_a_word_that_yaml_reads_as_true_is_unknown():
+    with pytest.raises(ParameterError, match="it must not have the word True"):
+        mappings.check_words("owner", "it", yaml.safe_load("on: x"), ["input", "person"])
 
 
 def test_budgets_are_the_decimals_that_were_written():

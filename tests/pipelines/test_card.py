@@ -174,7 +174,8 @@ def test_no_card_without_noise_or_without_a_record(visits, tmp_path, refused):
     path = tmp_path / "trial.json"
     path.write_text(json.dumps(trial.record))
     assert "this one has no noise" in refused(card, str(path))
-    for text in ("[]", "day,count\n", '{"budget": 1}'):
+    needed = {"parameters": {}, "budget": {}, "columns": {}, "composition": ""}
+    for text in ("[]", "day,count\n", '{"budget": 1}', json.dumps(needed)):
         path.write_text(text)
         assert "record must be that of a private release" in refused(card, str(path))
     assert "No such file or directory" in refused(card, str(tmp_path / "no.json"))

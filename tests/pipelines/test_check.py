@@ -158,6 +158,16 @@ def test_lines_that_are_no_rows_have_their_reasons(said, tmp_path):
     assert "  1 cells are no numbers: 1 like '2'" in lines
 
 
+def test_keys_are_those_of_their_columns_on_one_line(said, tmp_path):
+    keys = [("a", "b/c"), ("a/b", "c"), ("x\nREFUSED:", "k" * 100)]
+    rows = [{"who": number, "one": one, "two": two} for number, (one, two) in enumerate(keys)]
+    path = write(tmp_path / "rows.csv", rows)
+    lines = said(path, "--person", "who", "--partition", "one,two")
+    [line] = [line for line in lines if line.startswith("partitions:")]
+    assert line.startswith("partitions: 3; people of one: 1 (") and len(line) < 150
+    assert not any(line.startswith("REFUSED") for line in lines)
+
+
 def test_periods_have_their_range(said, tmp_path):
     days = ["2026-11-03", "2026-10-30", "", "2026-11-03"]
     path = write(tmp_path / "rows.csv", [{"who": 1, "at": day} for day in days])

@@ -165,8 +165,12 @@ def _shown(
 
 
 def _unit(unit: Fraction, tables: Sequence[ReleasedTable]) -> Fraction:
-    """Return the grid that sums agree on: far finer than their noise."""
-    least = min(table.noise.deviation for table in tables)
+    """Return the grid that sums agree on: far finer than their noise.
+
+    A table of which nothing is known has the noise of the least clip, and does not count.
+    """
+    known = [table.noise.deviation for table in tables if table.is_known]
+    least = min(known or [table.noise.deviation for table in tables])
     return unit * Fraction(10) ** max(0, math.floor(math.log10(least / _FINE / unit)))
 
 

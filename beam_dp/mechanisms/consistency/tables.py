@@ -46,6 +46,11 @@ class ReleasedTable(NamedTuple):
         below, above = (np.maximum(side - self.noise.tail_bound, 0.0) for side in sides)
         return below, above
 
+    @property
+    def is_known(self) -> bool:
+        """Whether an interval has an end, or there is no row."""
+        return not len(self.numbers.values) or bool(np.isfinite(self.losses).any())
+
     def level(self, unit: float) -> Level:
         """Return the numbers in units, with what they err.
 
@@ -60,8 +65,7 @@ class ReleasedTable(NamedTuple):
         known = np.isfinite(below), np.isfinite(above)
         loss = np.where(known[0], below, 0.0) / 4 + np.where(known[1], above, 0.0) / 4
         loss = np.minimum(loss, self.noise.deviation / 2) if len(values) == 1 else loss
-        is_known = np.any(known) or not len(values)
-        variance = (self.noise.deviation / unit) ** 2 if is_known else UNKNOWN
+        variance = (self.noise.deviation / unit) ** 2 if self.is_known else UNKNOWN
         return Level(np.nan_to_num(values) / unit, min(variance, UNKNOWN), loss / unit)
 
 

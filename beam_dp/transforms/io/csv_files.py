@@ -70,7 +70,8 @@ class Csv(Format):
     of a cell, and if one cell of more than 64 MiB holds line ends. Memory is a few blocks of 4 MiB,
     and up to 64 MiB more where a cell is longer than 1 MiB.
 
-    Edge cases: an empty cell is null, quoted or not, and so is one that is not UTF-8. A number is
+    Edge cases: an empty cell is null, quoted or not, and so is one that is not UTF-8 or has a NUL
+    byte. A number is
     an optional sign, ASCII digits, optionally `.` (or the decimal comma of the dialect) and digits,
     optionally an exponent, at most 1,000 characters; with the `thousands` of the dialect between
     its digits, if between any, then three behind each (two behind the first ones, as in India). It
@@ -171,7 +172,8 @@ class _Header(NamedTuple):
 class _WithCommas(io.BufferedIOBase):
     """A file as UTF-8 with commas between its cells: in the cells, commas and delimiters change places.
 
-    So the rules of records know one delimiter only; `_cells` gives the cells back as they were.
+    So the rules of records know one delimiter only; `_cells` gives the cells back as they were, but
+    for NUL bytes, which are no UTF-8 from here on: Arrow reads past a comma or a quote behind one.
     """
 
     def __init__(self, start: bytes, file: Any, dialect: Dialect, places: bytes) -> None:
@@ -226,7 +228,7 @@ def _pieces(path: str, wanted: Wanted, delimiter: str) -> Iterator[tuple[_Header
         if not (start := stream.read(open_files.SNIFFED)):
             return
         found = _delimiter(start, wanted, delimiter)
-        places = bytes.maketrans(f",{found}".encode(), f"{found},".encode())
+        places = bytes.maketrans(f",{found}\0".encode(), f"{found},".encode() + b"\xff")
         source = _WithCommas(start, stream, wanted.dialect, places)
         pieces = records.whole_records(source, wanted.dialect.quotes)
         names, first = _header(path, pieces, wanted, places)

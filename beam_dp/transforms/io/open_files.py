@@ -249,4 +249,5 @@ def absent(
         names: the columns of the file, where they may be shown.
     """
     rule = f"stand once in every file of {pattern!r}; {named(path, pattern)} has {there}"
-    return checks.ParameterError("ReadRows", f"column {column!r}", rule, checks.near(column, names))
+    hint = checks.near(column, [name for name in names if name != column])
+    return checks.ParameterError("ReadRows", f"column {column!r}", rule, hint)

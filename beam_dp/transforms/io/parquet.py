@@ -140,7 +140,12 @@ def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch
         raise pa.ArrowInvalid("the file is another one than when it was listed")
     rows = max(sum(metadata.row_group(group).num_rows for group in groups), 1)
     sizes = _sizes(metadata, groups, columns)
-    repeated = [name for name in columns if _repeats(schema.field(name).type, sizes[name] / rows)]
+    deltas = _deltas(metadata)
+    repeated = [
+        name
+        for name in columns
+        if name not in deltas and _repeats(schema.field(name).type, sizes[name] / rows)
+    ]
     # A power of two, which mostly divides row groups evenly.
     fitting = BATCH_BYTES * rows // max(sum(sizes.values()), 1)
     most = min(SLICE, 1 << max(fitting.bit_length() - 1, 0))
@@ -178,6 +183,14 @@ def _sizes(metadata: pq.FileMetaData, groups: range, columns: Sequence[str]) -> 
             if path.startswith(f"{name}."):
                 sizes[name] += sum(group.column(index).total_uncompressed_size for group in stored)
     return sizes
+
+
+def _deltas(metadata: pq.FileMetaData) -> set[str]:
+    """Return the columns with delta encodings, which Arrow does not read as a dictionary."""
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    parts = [group.column(index) for group in groups for index in range(metadata.num_columns)]
+    found = [part for part in parts if any(each.startswith("DELTA") for each in part.encodings)]
+    return {part.path_in_schema for part in found}
 
 
 def _repeats(kind: pa.DataType, size: float) -> bool:

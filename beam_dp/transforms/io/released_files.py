@@ -43,13 +43,14 @@ def read(subject: str, path: str) -> tuple[pa.Table, dict[str, Any]]:
         )
     with FileSystems.open(beside) as file:
         record = json.loads(file.read())
+    columns: Any = record.get(COLUMNS) if isinstance(record, dict) else None
     checks.require(
-        isinstance(record, dict) and COLUMNS in record,
+        isinstance(columns, dict) and {"keys", "numbers"} <= columns.keys(),
         subject,
         "path",
         f"have the record of a released table beside it, and {beside!r} is none",
     )
-    return table_of(path, kind, record[COLUMNS]), record
+    return table_of(path, kind, columns), record
 
 
 def table_of(path: str, kind: Format, columns: dict[str, Any]) -> pa.Table:

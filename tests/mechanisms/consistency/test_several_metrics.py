@@ -113,6 +113,19 @@ def test_means_of_sums_beyond_64_bits_are_their_quotients() -> None:
     assert found.values[0] == pytest.approx(1e30) and np.isnan(found.values[1])
 
 
+def test_a_table_of_which_nothing_is_known_makes_no_grid() -> None:
+    """It has the noise of the least clip: a sum of 10^13 was cut at 2^60 of its units."""
+    made, least = program([dp.Sum("v")]), several_metrics.NoiseSize(1e-6, 1e-6, 1e-6)
+    noise = several_metrics.NoiseSize(1e11, 1e11, 1e11)
+    known, unknown = (
+        several_metrics.ReleasedTable(Released.between(np.array([8e12]), end, end), size)
+        for end, size in ((1e12, noise), (np.inf, least))
+    )
+    unit = made.steps[0].part.exact_unit
+    assert several_metrics._unit(unit, [known, unknown]) == several_metrics._unit(unit, [known])
+    assert several_metrics._unit(unit, [known]) > 100 > several_metrics._unit(unit, [unknown])
+
+
 def test_where_a_number_is_missing_and_not_all_is_listed_the_metric_stays_as_drawn() -> None:
     top, parts = table([90.0]), table([30.0, 20.0])
     parts = parts._replace(drawn=[Released.between(np.full(2, np.nan), np.inf, np.inf)])

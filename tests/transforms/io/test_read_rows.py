@@ -62,6 +62,18 @@ def test_parquet_gives_every_row_of_every_file_once(tmp_path: Path) -> None:
     assert read_all(f"{tmp_path}/part*.parquet,{other}", ["who"]) == [(n,) for n in range(751)]
 
 
+@pytest.mark.parametrize("encoding", ["DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY"])
+@pytest.mark.parametrize("texts", [["a"] * 200, ["a"] * 200 + ["x" * 9000]])
+def test_parquet_text_may_have_any_encoding(
+    tmp_path: Path, encoding: str, texts: list[str]
+) -> None:
+    """Whether it is read as a dictionary depends on its length, and Arrow reads no deltas so."""
+    path = str(tmp_path / "a.parquet")
+    table = pa.table({"who": texts})
+    pq.write_table(table, path, use_dictionary=False, column_encoding={"who": encoding})
+    assert read_all(path, ["who"]) == [(text,) for text in texts]
+
+
 def test_parquet_batches_have_at_most_a_slice_and_fewer_rows_of_long_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

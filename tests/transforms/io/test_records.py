@@ -203,6 +203,17 @@ def test_a_cell_starts_with_what_looks_like_a_byte_order_mark(tmp_path: Path) ->
             assert rows_of(tmp_path, MARK + HEADER + row * 50) == [("\ufeffa", "1")] * 50
 
 
+@pytest.mark.parametrize("odd", [b'evil,"\0"\n', b"evil\0,1\n", b'"\0",1\nevil,",1\nf,g,",1\n'])
+def test_a_nul_byte_takes_no_other_row(tmp_path: Path, odd: bytes) -> None:
+    """Arrow reads past a comma or a quote behind one, in long texts only."""
+    lines = [b"person-%08d,shop-number-%d\n" % (i // 2, i % 3) for i in range(60_000)]
+    whole = rows_of(tmp_path, HEADER + b"".join(lines))
+    bad = rows_of(tmp_path, HEADER + b"".join([*lines[:50_000], odd, *lines[50_000:]]))
+    added = bad[50_000 : 50_000 + len(bad) - len(whole)]
+    assert len(whole) == 60_000 and bad[:50_000] + bad[50_000 + len(added) :] == whole
+    assert 1 <= len(added) <= 2 and {cell for row in added for cell in row} & {None}
+
+
 # --- Without quotes
 
 

@@ -69,9 +69,10 @@ def test_what_is_missing_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="Released: path must") as refused:
             released_files.read("Released", wrong)
         assert said in str(refused.value)
-    Path(f"{path}.json").write_text("[]")
-    with pytest.raises(ValueError, match="have the record of a released table beside it"):
-        released_files.read("Released", path)
+    for record in ("[]", "{}", '{"columns": 3}', '{"columns": {}}'):
+        Path(f"{path}.json").write_text(record)
+        with pytest.raises(ValueError, match="have the record of a released table beside it"):
+            released_files.read("Released", path)
     Path(f"{path}.json").unlink()
     with pytest.raises(ValueError, match="out.csv.json' is missing"):
         released_files.read("Released", path)
