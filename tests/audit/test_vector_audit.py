@@ -28,10 +28,9 @@ from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import Adaptive, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
-from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.testing.losses.draw_costs import weigh_one_draw
 from tests.doubles import Asked, ZeroNoise, compile_program
-from tests.reference import Row, table_of
+from tests.reference import Row, of_everybody, of_places, table_of
 
 pytestmark = pytest.mark.audit
 
@@ -120,13 +119,8 @@ class Database:
 
     def __init__(self, program: Program, lines: Table, partitions: int) -> None:
         self.program, self.partitions = program, partitions
-        summary = histograms.summarise(histograms.Contributions(lines), program.measures)
-        places = summary.partition[0].astype(np.int64)
-        self.view = PartitionView(summary, places, partitions)
-        people = histograms.summarise_people(
-            histograms.Contributions(lines), program.shared_measures
-        )
-        self.shared = PartitionView(people, np.zeros(len(people), np.int64), 1)
+        self.view = of_places(lines, program.measures, partitions)
+        self.shared = of_everybody(lines, program.shared_measures)
 
     def totals(self, step: Step, index: int) -> list[int]:
         """Return what is released but for its noise, of all partitions and bins, for one clip."""

@@ -19,8 +19,6 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, clip_share_of_norm
@@ -46,10 +44,9 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
-from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import Asked, ZeroNoise
 from tests.mechanisms.noise.test_noise_on_several_sums import law
-from tests.reference import Row, table_of
+from tests.reference import Row, of_everybody, of_places, settled
 
 GRID = tuple(1 << power for power in range(7))
 FALSE_ALARM = 1e-10
@@ -61,13 +58,8 @@ FIELDS = (Field(0, "sum"), Field(0, "count"))
 
 def view_of(rows: list[Row], measures, partitions: int, shared: bool = False, fields=FIELDS):
     """Return the summary of rows seen from partitions 0, 1, ..., or over all of them."""
-    bounder = Bounder(ContributionBounds(None), fields, b"key")
-    table = bounder.settle(bounder.prepare(table_of(rows)))
-    if shared:
-        summary = histograms.summarise_people(histograms.Contributions(table), measures)
-        return PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    summary = histograms.summarise(histograms.Contributions(table), measures)
-    return PartitionView(summary, summary.partition[0].astype(np.int64), partitions)
+    table = settled(rows, fields)
+    return of_everybody(table, measures) if shared else of_places(table, measures, partitions)
 
 
 def made(signed=True, budget=PURE, partitions=1, source=0, clips=GRID, unit=ONE, **more):
