@@ -398,6 +398,8 @@ def test_the_sum_of_a_mean_has_two_thirds_and_noise_of_its_own(budget, partition
     costs = [cost_of_all([each.cost for each in step.release.spends]) for step in program.steps]
     assert costs[0].amount == 2 * costs[1].amount
     assert total.additive.joint is rows.additive.joint is None
+    of_noise = [step.additive.noise_cost.amount for step in program.steps]
+    assert partitions > 1 or of_noise[0] == 2 * of_noise[1]
     beside = compile_program([dp.Mean("v"), dp.Count()], budget, partitions, partitions=partitions)
     draws = {step.additive.joint for step in beside.steps}
     assert len(draws) == 1 and (None in draws) == (partitions > 1)
@@ -627,12 +629,8 @@ def test_laplace_or_gaussian_noise_is_taken_where_it_errs_less(everywhere):
     assert found.values == pytest.approx(1000.0 if everywhere else 10.0)
 
 
-def test_a_mean_alone_has_two_kinds_of_noise_and_a_share_has_one_draw():
-    """Two thirds are for the sum of a mean alone; beside a sum and a count both are equal."""
-    program = compile_program([dp.Mean("v")], Budget(1), 1, partitions=1)
-    total, count = (step.additive for step in program.steps)
-    assert total.joint is None and count.joint is None
-    assert total.noise_cost.amount == 2 * count.noise_cost.amount
+def test_a_mean_beside_its_parts_and_a_share_have_one_draw_each():
+    """Both parts are equal."""
     together = [dp.Mean("v"), dp.Sum("v"), dp.Count()]
     program = compile_program(together, Budget(1), 1, partitions=1)
     total, count = (step.additive for step in program.steps)
