@@ -5,11 +5,8 @@ it is; each change of its decimal signs, its encoding, one cell or the type of i
 before anything is charged, with what to write instead, or read by an option.
 """
 
-import csv
 import datetime
 import gzip
-import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,6 +18,7 @@ import pytest
 import beam_dp as dp
 from pipelines import aggregate, releasing
 from tests.pipelines.described import described
+from tests.row_files import as_csv, as_lines
 
 ROWS = 300
 DAYS = "1,2,3"
@@ -62,18 +60,6 @@ def with_column(name: str, change: Callable[[Any], Any], only: int | None = None
         {**row, name: change(row[name])} if only in (None, at) else row
         for at, row in enumerate(VISITS if name in VISITS[0] else SALARIES)
     ]
-
-
-def as_csv(rows: Rows) -> str:
-    made = io.StringIO()
-    writer = csv.DictWriter(made, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return made.getvalue()
-
-
-def as_lines(rows: Rows, end: str = "\n") -> str:
-    return end.join(map(json.dumps, rows)) + "\n"
 
 
 def lines_changed(change: Callable[[str], str], first: int = 1, last: int = ROWS + 1) -> str:
