@@ -1,7 +1,11 @@
-"""Contributions as plain Python rows: tables of every form, and what bounding means for them."""
+"""Contributions as plain Python rows: tables of every form, and what bounding means for them.
+
+What draws see of a settled table.
+"""
 
 import dataclasses
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -9,8 +13,12 @@ from beam_dp.mechanisms.bounding import bounder as bounding
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.bounding import table as bounding_table
 from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.table import Table
+from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
+from beam_dp.mechanisms.bounding.table import Field, Table
 from beam_dp.mechanisms.numerics import hashing, integers
+from beam_dp.mechanisms.summaries import histograms
+from beam_dp.mechanisms.summaries.histograms import Measure
+from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 Identity = tuple[int, int]
 
@@ -52,6 +60,24 @@ def _values(found: list[int | None], wide: bool) -> np.ndarray:
     if wide or any(value is not None and abs(value) >= 1 << 62 for value in found):
         return column
     return np.array([integers.LOWEST if value is None else value for value in found], np.int64)
+
+
+def settled(rows: list[Row], fields: Sequence[Field], columns: int = 1) -> Table:
+    """Return the contributions without any bound, one line per person and partition."""
+    bounder = Bounder(ContributionBounds(None), tuple(fields), b"key")
+    return bounder.settle(bounder.prepare(table_of(rows, columns=columns)))
+
+
+def of_places(table: Table, measures: Sequence[Measure], partitions: int) -> PartitionView:
+    """Return the summary of a settled table as it is seen from partitions 0, 1, ..."""
+    summary = histograms.summarise(histograms.Contributions(table), measures)
+    return PartitionView(summary, summary.partition[0].astype(np.int64), partitions)
+
+
+def of_everybody(table: Table, measures: Sequence[Measure]) -> PartitionView:
+    """Return the summary of the people of a settled table, over all partitions."""
+    people = histograms.summarise_people(histograms.Contributions(table), measures)
+    return PartitionView(people, np.zeros(len(people), np.int64), 1)
 
 
 def concatenate(tables: list[Table]) -> Table:

@@ -20,7 +20,7 @@ def write(path: Path, rows: Sequence[dict[str, Any]]) -> str:
     if path.suffix == ".parquet":
         pq.write_table(pa.Table.from_pylist(list(rows)), path)
         return str(path)
-    text = _json_lines(rows) if ".jsonl" in path.suffixes else _csv(rows)
+    text = as_lines(rows) if ".jsonl" in path.suffixes else as_csv(rows)
     path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
     return str(path)
 
@@ -31,11 +31,13 @@ def read(path: str | Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def _json_lines(rows: Sequence[dict[str, Any]]) -> str:
+def as_lines(rows: Sequence[dict[str, Any]]) -> str:
+    """Return rows as JSON Lines."""
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def _csv(rows: Sequence[dict[str, Any]]) -> str:
+def as_csv(rows: Sequence[dict[str, Any]]) -> str:
+    """Return rows as CSV, with a header."""
     made = io.StringIO()
     writer = csv.DictWriter(made, list(rows[0]), lineterminator="\n")
     writer.writeheader()

@@ -289,12 +289,9 @@ def suppress_of(subject: str, given: object) -> SuppressUnreliable | None:
     if given is None:
         return None
     hint = "Write suppress: unreliable, or suppress: {beyond: 0.25, below: {people_count: 100}}."
-    if given != "unreliable" and not isinstance(given, Mapping):
-        rule = f"be unreliable, or a mapping, not {checks.shown(given)}"
-        raise checks.ParameterTypeError(subject, "suppress", rule, hint)
-    parts = (
-        {} if given == "unreliable" else mapping_of(subject, "suppress", given, ("beyond", "below"))
-    )
+    words = "beyond", "below"
+    asked = {} if given == "unreliable" else given
+    parts = mapping_of(subject, "suppress", asked, words, hint=hint)
     least = mapping_of(subject, "suppress.below", parts.get("below", {}))
     return SuppressUnreliable(number(parts.get("beyond")), {n: number(v) for n, v in least.items()})
 

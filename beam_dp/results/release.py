@@ -223,9 +223,8 @@ def release(
         nonnegative=nonnegative,
     )
     tables = PrivateTables(aggregate, also_by, totals)
-    if ledger is not None and not isinstance(ledger, Ledger):
-        rule = f"be a Ledger, not {checks.shown(ledger)}"
-        raise checks.ParameterTypeError(_SUBJECT, "ledger", rule, 'Write dp.Ledger("l.jsonl").')
+    if ledger is not None:
+        checks.of_type(_SUBJECT, "ledger", ledger, Ledger, 'Write dp.Ledger("l.jsonl").')
     owners = aggregate.people_columns
     parsed = None if query is None else person_queries.parsed(query)
     after = ReleasedQuery.of(post_process, tables)

@@ -203,9 +203,8 @@ class Ledger:
         if not ledger_bucket.is_bucket(path):
             ledger_file.checked(path)
             self._given = Path(path).absolute()
-        if limit is not None and type(limit) is not Budget:
-            rule = f"be a Budget, not {checks.shown(limit)}"
-            raise checks.ParameterTypeError("Ledger", "limit", rule, _START)
+        if limit is not None:
+            checks.of_type("Ledger", "limit", limit, Budget, _START)
         self._limit = limit
 
     @property

@@ -30,10 +30,9 @@ import apache_beam as beam
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise, JointNoise
+from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.noise.noise_on_several_sums import OneDraw
 from beam_dp.mechanisms.noise.sampling import Noise
-from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeError
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search.common import bounded_range
@@ -178,9 +177,10 @@ class Run:
             self._inside = True
             try:
                 result = original(owner, **given)
-                if kind.counts and not np.size(given[kind.counts]):
+                numbers = whole(given[kind.counts]) if kind.counts else []
+                if kind.counts and not numbers:
                     return result
-                call = Call(owner, given, spy, _numbers(kind, given))
+                call = Call(owner, given, spy, numbers)
                 call.outcome = kind.outcome(call, result)
                 if kind.law and kind.result(call, call.outcome) != result:
                     raise Fault(f"{kind.owner.__name__} returns more than its outcome")
@@ -291,12 +291,6 @@ class Run:
     def _unknown(self, *_: Any) -> Any:
         self._fault = UnknownDraw("a private draw that is not among KINDS")
         raise self._fault
-
-
-def _numbers(kind: Kind, given: dict[str, Any]) -> list[int]:
-    if kind.owner is JointNoise:
-        return whole(integers.concatenate(given["totals"]))
-    return whole(given["numbers"]) if kind.owner is AdditiveNoise else []
 
 
 def _marking(owner: type, method: str) -> Callable[..., Any]:

@@ -18,7 +18,7 @@ from beam_dp.mechanisms.numerics.user_functions import (
     records,
 )
 from beam_dp.mechanisms.profiles.profile import Profile
-from beam_dp.mechanisms.sensitivity.monotone import SetValues
+from beam_dp.mechanisms.sensitivity.monotone import SetValues, searched
 
 UNLIMITED = 1 << 62
 Pair = tuple[int, int]
@@ -215,7 +215,7 @@ class _Claims:
             for k, (before, after) in enumerate(itertools.pairwise(levels)):
                 if after > before:
                     yield Counterexample("B[k + 1] <= B[k]", people, people, (after, before), k)
-            truths = [] if values is None else _exact_levels(values, members)
+            truths = [] if values is None else list(searched(values, members))
             for k, claimed in enumerate(levels if truths else ()):
                 truth = truths[min(k, len(truths) - 1)]
                 if claimed > truth or (exact and claimed != truth):
@@ -232,15 +232,3 @@ class _Claims:
 def _loss(levels: tuple[Number, ...], y: Number) -> int:
     """Return min{k : B[k] <= y}, or the length if there is none: the number of k with B[k] > y."""
     return sum(level > y for level in levels)
-
-
-def _exact_levels(values: SetValues, members: int) -> list[Number]:
-    """Return B[0..n] by its definition: the minimum of f over the subsets with n - k people."""
-    levels: list[Number] = [math.inf] * (members.bit_count() + 1)
-    subset = members
-    while True:
-        removed = (members ^ subset).bit_count()
-        levels[removed] = min(levels[removed], values(subset))
-        if not subset:
-            return list(itertools.accumulate(levels, min))
-        subset = (subset - 1) & members  # the next smaller mask within the members

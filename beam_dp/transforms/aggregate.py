@@ -126,16 +126,12 @@ class PrivateAggregate(RowsOfPeople):
             self.bounds = self._bounds = self.bounds or ContributionBounds(None)
             asked = self.metrics, self._bounds, self.partitions
             self.metrics = guards.check_several(_SUBJECT, *asked, self.people_columns)
-        if type(self.budget) is not Budget:
-            rule = f"be a Budget, not {checks.shown(self.budget)}"
-            hint = "Write budget=dp.Budget(epsilon=1.0)."
-            raise checks.ParameterTypeError(_SUBJECT, "budget", rule, hint)
+        hint = "Write budget=dp.Budget(epsilon=1.0)."
+        checks.of_type(_SUBJECT, "budget", self.budget, Budget, hint)
         checks.boolean(_SUBJECT, "nonnegative", self.nonnegative)
         if self.suppress is not None:
-            if not isinstance(self.suppress, SuppressUnreliable):
-                rule = f"be SuppressUnreliable, not {checks.shown(self.suppress)}"
-                hint = "Write suppress=dp.SuppressUnreliable(beyond=0.25)."
-                raise checks.ParameterTypeError(_SUBJECT, "suppress", rule, hint)
+            hint = "Write suppress=dp.SuppressUnreliable(beyond=0.25)."
+            checks.of_type(_SUBJECT, "suppress", self.suppress, SuppressUnreliable, hint)
             self.suppress.check(self.metrics)
         guards.check_functions(self.metrics)
         output_names.check_batches(_SUBJECT, self.batches, self.partitions)

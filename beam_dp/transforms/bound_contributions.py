@@ -30,7 +30,7 @@ from beam_dp.transforms.columns.row_fields import FieldLists
 from beam_dp.transforms.partitions import BOUNDS, PublicPartitions, check_bounds, check_public
 from beam_dp.transforms.rows_of_people import RowsOfPeople
 from beam_dp.transforms.stages import output_names, quick_steps, shard_number
-from beam_dp.transforms.stages.bound_and_summarise import gather
+from beam_dp.transforms.stages.bound_and_summarise import gather, packed_by_place
 from beam_dp.transforms.stages.output_names import row_type
 
 _SUBJECT = "BoundContributions"
@@ -103,9 +103,7 @@ class _CollectRows(quick_steps.QuickStep):
             texts = [text_of[digest] for digest in _digests(part)]
             return marshal.dumps((wire.pack(part), texts), _FORMAT)
 
-        for number in np.unique(shard).tolist():
-            for _, blob in wire.parts(table.take(shard == number), packed):
-                yield number, blob
+        return packed_by_place(table, shard.astype(np.uint16), self._shards, packed)
 
 
 def _unpacked(blob: bytes) -> tuple[Table, _Texts]:

@@ -290,9 +290,7 @@ def check_bounds(
     possible = asked is not None and all(metric.takes_auto_bound for metric in asked)
     if bounds is None:
         return ContributionBounds(AUTO if possible else None)
-    if not isinstance(bounds, ContributionBounds):
-        rule = f"be ContributionBounds, not {checks.shown(bounds)}"
-        raise checks.ParameterTypeError(subject, "bounds", rule, BOUNDS)
+    checks.of_type(subject, "bounds", bounds, ContributionBounds, BOUNDS)
     if bounds.is_automatic and not possible and bounds.max_rows_per_partition is not None:
         return bounds.up_to(None)  # limits on rows alone were meant
     rule = (

@@ -43,10 +43,8 @@ class SuppressUnreliable:
     def __post_init__(self) -> None:
         if self.beyond is not None:
             checks.fraction_between(_SUBJECT, "beyond", self.beyond, 0, 1, "Write beyond=0.25.")
-        if not isinstance(self.below, Mapping):
-            hint = 'Write below={"people_count": 100}.'
-            rule = f"be a mapping, not {checks.shown(self.below)}"
-            raise checks.ParameterTypeError(_SUBJECT, "below", rule, hint)
+        hint = 'Write below={"people_count": 100}.'
+        checks.of_type(_SUBJECT, "below", self.below, Mapping, hint)
         for name, least in self.below.items():
             checks.fraction_between(_SUBJECT, f"below[{name!r}]", least, -math.inf, math.inf)
 

@@ -80,16 +80,6 @@ def worst_renyi(search, n: int) -> float:
     return worst
 
 
-def worst_delta(search, n: int, epsilon: float) -> float:
-    """Return the largest sum of (P - e^epsilon P')^+ over all neighbours, both ways."""
-    chances = distributions(search, n)
-    first, second = chances[PAIRS[n][0]], chances[PAIRS[n][1]]
-    return max(
-        float(np.maximum(a - math.exp(epsilon) * b, 0).sum(axis=1).max())
-        for a, b in ((first, second), (second, first))
-    )
-
-
 def worst_failure(search, rows: list[tuple[int, ...]], shift: int) -> float:
     """Return the largest probability to leave B[shift] <= y <= f over these profiles.
 

@@ -28,10 +28,10 @@ from beam_dp.mechanisms.planning.compile import compiled
 from beam_dp.mechanisms.planning.program import Adaptive, Program, Step
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
-from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.testing.losses.draw_costs import weigh_one_draw
 from tests.doubles import Asked, ZeroNoise, compile_program
-from tests.reference import Row, table_of
+from tests.reference import Row, of_everybody, of_places, table_of
+from tests.testing.test_release_audit import people_in_each_partition
 
 pytestmark = pytest.mark.audit
 
@@ -120,13 +120,8 @@ class Database:
 
     def __init__(self, program: Program, lines: Table, partitions: int) -> None:
         self.program, self.partitions = program, partitions
-        summary = histograms.summarise(histograms.Contributions(lines), program.measures)
-        places = summary.partition[0].astype(np.int64)
-        self.view = PartitionView(summary, places, partitions)
-        people = histograms.summarise_people(
-            histograms.Contributions(lines), program.shared_measures
-        )
-        self.shared = PartitionView(people, np.zeros(len(people), np.int64), 1)
+        self.view = of_places(lines, program.measures, partitions)
+        self.shared = of_everybody(lines, program.shared_measures)
 
     def totals(self, step: Step, index: int) -> list[int]:
         """Return what is released but for its noise, of all partitions and bins, for one clip."""
@@ -331,13 +326,6 @@ def away_from_zero(numbers, whole, lengths, steps):
     return np.where(np.asarray(numbers < 0, bool), -up, up)
 
 
-def in_each_partition(people, measures):
-    apart = [dataclasses.replace(measure, norm=0) for measure in measures]
-    summary = histograms.summarise(people, apart)
-    summary.partition = np.zeros_like(summary.partition)
-    return histograms.reduce(summary, measures)
-
-
 def by_true_numbers(self, clipped, bound, noise):
     return dataclasses.replace(
         LOSS(self, clipped, bound, noise), lost=float(abs(clipped.totals).sum())
@@ -370,7 +358,7 @@ def test_broken_twins_cost_more(twin: Any, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_histogram_of_partitions_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(histograms, "summarise_people", in_each_partition)
+    monkeypatch.setattr(histograms, "summarise_people", people_in_each_partition)
     program, crowd = program_of("sum", PURE, 2), CROWD[2]
     found = [
         Database(program, table(program, people), 2) for people in (crowd, [*crowd, ((7,), (1,))])

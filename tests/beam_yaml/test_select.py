@@ -1,8 +1,6 @@
 """A SELECT is released as its SQL says: without noise, its numbers are those of DuckDB."""
 
 import re
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import apache_beam as beam
@@ -13,8 +11,9 @@ from apache_beam.testing.util import assert_that
 
 import beam_dp as dp
 from beam_dp.beam_yaml import private_transforms
-from beam_dp.testing import NotPrivate, without_noise
+from beam_dp.testing import without_noise
 
+pytestmark = pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
 ROWS = pa.table({
     "who": [f"p{row % 30}" for row in range(600)],
     "store": ["abc"[row % 3] for row in range(600)],
@@ -35,13 +34,6 @@ SAME = [
     "SELECT store, sum(n) AS s, s * 2 AS d FROM rows GROUP BY store HAVING sum(n) > 390 ORDER BY 1",
     "SELECT store, sum(n) AS s, sum(n * 2) AS s2, s2 - s AS d FROM rows GROUP BY store ORDER BY d, store",
 ]
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotPrivate)
-        yield
 
 
 def exact(statement: str, **options: Any) -> dp.Released:

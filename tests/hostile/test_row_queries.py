@@ -12,6 +12,7 @@ import json
 import math
 import random
 import time
+from collections.abc import Iterable
 
 import pyarrow as pa
 import pytest
@@ -265,6 +266,15 @@ def test_the_longest_cell_takes_bounded_work_and_gives_a_bounded_result(asked: s
         assert sum(part.nbytes for part in found) <= 4 * _LONGEST + 1000
 
 
+def kept(query: str, rows: Iterable[dict[str, object]]) -> list[int]:
+    """Return the n of the rows that a step yields for one bundle."""
+    step = RunQuery(Query.of(query))
+    step.setup()
+    step.start_bundle()
+    assert not any(list(step.process(row)) for row in rows)
+    return sorted(n for made in step.finish_bundle() for n in made.value["n"].to_pylist())
+
+
 @pytest.mark.parametrize(
     "condition",
     [
@@ -280,12 +290,7 @@ def test_rows_of_each_combination_of_types_stay_whatever_others_have(condition: 
     common = {"day": "2026-11-24", "note": "x", "x": 1.5}
     rows = [{"n": 0, **common}, {"n": 1, **common, "note": None}, {"n": 2, **common, "x": 1}]
     for order in itertools.permutations(rows):
-        step = RunQuery(Query.of(f"SELECT n, note, x FROM rows WHERE {condition}"))
-        step.setup()
-        step.start_bundle()
-        assert not any(list(step.process(row)) for row in order)
-        made = [each.value for each in step.finish_bundle()]
-        assert sorted(n for batch in made for n in batch["n"].to_pylist()) == [0, 1, 2]
+        assert kept(f"SELECT n, note, x FROM rows WHERE {condition}", order) == [0, 1, 2]
 
 
 def test_small_floats_are_numbers_in_a_query() -> None:
@@ -312,9 +317,4 @@ def test_a_combination_of_types_that_breaks_the_engine_drops_its_own_rows_alone(
     for order in itertools.permutations(
         [{"n": 0, "x": 1}, {"n": 1, "x": None}, {"n": 2, "x": "a"}]
     ):
-        step = RunQuery(Query.of("SELECT n, x FROM rows"))
-        step.setup()
-        step.start_bundle()
-        assert not any(list(step.process(row)) for row in order)
-        made = [each.value for each in step.finish_bundle()]
-        assert sorted(n for batch in made for n in batch["n"].to_pylist()) == [0, 2]
+        assert kept("SELECT n, x FROM rows", order) == [0, 2]

@@ -19,7 +19,8 @@ from apache_beam.options.pipeline_options import (
 
 import beam_dp as dp
 from beam_dp.mechanisms.metrics import base as metric_kinds
-from pipelines import aggregate, command_line, description
+from pipelines import aggregate, description
+from tests.pipelines.described import described
 from tests.row_files import write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -109,25 +110,17 @@ def test_an_output_or_a_page_that_exists_is_kept_unless_told(visits, tmp_path, r
     assert "<html" in page.read_text(encoding="utf-8")
 
 
-def made(words: list[str]) -> dp.PrivateAggregate:
-    line = aggregate.parser()
-    options, _ = line.read(words)
-    return description.Description(command_line.described(options)).release
-
-
 def parsed(*words: str) -> dp.PrivateAggregate:
-    return made(command(*words))
+    return described(*command(*words)).release
 
 
 def test_flags_and_a_file_describe_one_release(tmp_path):
     flags = ["--sum", "spent,clip=100,weight=3", "--quantile", "age,p=0.9,per=person"]
-    line = aggregate.parser()
     limits = ["--bounds", "partitions=2,rows_per_partition=5,rows=7"]
     limits += ["--also_by", "store", "--also_by", "shop,day", "--totals", "apart"]
     for rule in ("beyond 25%", "sum_spent_low < 100", "sum_spent<1.5"):
         limits += ["--suppress", rule]
-    options, _ = line.read(command(*flags, "--delta", "1e-6", *limits, "--nonnegative"))
-    by_flags = command_line.described(options)
+    by_flags = described(*command(*flags, "--delta", "1e-6", *limits, "--nonnegative"))
     written = tmp_path / "release.yaml"
     written.write_text(
         "person: visitor\npartition: [day]\npartitions: [1, 2, 3]\n"
@@ -136,10 +129,10 @@ def test_flags_and_a_file_describe_one_release(tmp_path):
         "suppress: {beyond: 0.25, below: {sum_spent_low: 100, sum_spent: 1.5}}\nnonnegative: true\n"
         "also_by: [store, [shop, day]]\ntotals: apart\n"
     )
-    options, _ = line.read(["--config", str(written)])
-    by_file = command_line.described(options)
-    assert by_flags.keys() == by_file.keys() and by_flags["also_by"] == by_file["also_by"]
-    one, other = (description.Description(given).release for given in (by_flags, by_file))
+    by_file = described("--config", str(written))
+    assert by_flags.given.keys() == by_file.given.keys()
+    assert by_flags.given["also_by"] == by_file.given["also_by"]
+    one, other = by_flags.release, by_file.release
     assert one.bounds == dp.ContributionBounds(2, 5, 7) and one.metrics[0].weight == 3
     fields = [field.name for field in dataclasses.fields(dp.PrivateAggregate)]
     assert all(
@@ -202,8 +195,8 @@ def test_a_flag_takes_every_option_of_its_metric(words):
 def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config):
     name = "ratio_x_yes" if value == "yes" else "ratio_x_6"
     words = ["--person", "p", "--epsilon", "1"]
-    by_flag = made([*words, "--ratio", f"x,equals={value}"])
-    by_file = made([*words, *config(metrics=[{"ratio": "x", "equals": value}])])
+    by_flag = described(*words, "--ratio", f"x,equals={value}").release
+    by_file = described(*words, *config(metrics=[{"ratio": "x", "equals": value}])).release
     assert str(by_flag.plan()) == str(by_file.plan())
     for metric in (*by_flag.metrics, *by_file.metrics, dp.Ratio("x", equals=value)):
         assert metric.output == name
@@ -219,7 +212,7 @@ def test_a_share_has_one_name_in_flags_in_files_and_in_python(value, config):
 )
 def test_public_keys_have_the_type_that_all_of_a_column_have(text, columns, keys):
     words = ["--person", "p", "--partition", ",".join("abc"[:columns]), "--epsilon", "1"]
-    found = made([*words, "--count", "--public_partitions", text]).partitions
+    found = described(*words, "--count", "--public_partitions", text).release.partitions
     assert found is not None and tuple(found.keys) == keys
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import aggregate, command_line, demo, description
+from pipelines import demo
+from tests.pipelines.described import described
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,8 +33,6 @@ def test_the_demo_releases_all_nations(tmp_path, monkeypatch, capfd):
 
 def test_a_maximum_is_of_use_at_the_size_of_the_demo():
     """25 nations with 4,000 customers each; a maximum needs ten times the people above it."""
-    line = aggregate.parser()
-    options, _ = line.read(demo.words([f"nation {place}" for place in range(25)]))
-    release = description.Description(command_line.described(options)).release
+    release = described(*demo.words([f"nation {place}" for place in range(25)])).release
     [shift] = [row.shift for row in release.plan().rows if row.metric.startswith("max_")]
     assert 0 < 20 * shift < 4000

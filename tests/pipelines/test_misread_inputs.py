@@ -5,11 +5,8 @@ it is; each change of its decimal signs, its encoding, one cell or the type of i
 before anything is charged, with what to write instead, or read by an option.
 """
 
-import csv
 import datetime
 import gzip
-import io
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,8 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import beam_dp as dp
-from pipelines import aggregate, command_line, releasing
-from pipelines.description import Description
+from pipelines import aggregate, releasing
+from tests.pipelines.described import described
+from tests.row_files import as_csv, as_lines
 
 ROWS = 300
 DAYS = "1,2,3"
@@ -50,23 +48,18 @@ def words(source: Path, call: str, *options: str, keys: str = "") -> list[str]:
     ]
 
 
+def queried(folder: Path, query: str, *options: str, **cells: str) -> list[str]:
+    """Return the words of a query of the visits, whose rows have further cells."""
+    source = folder / "in.csv"
+    source.write_text(as_csv([{**row, **cells} for row in VISITS]))
+    return words(source, "visits", "--query", query, *options)
+
+
 def with_column(name: str, change: Callable[[Any], Any], only: int | None = None) -> Rows:
     return [
         {**row, name: change(row[name])} if only in (None, at) else row
         for at, row in enumerate(VISITS if name in VISITS[0] else SALARIES)
     ]
-
-
-def as_csv(rows: Rows) -> str:
-    made = io.StringIO()
-    writer = csv.DictWriter(made, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return made.getvalue()
-
-
-def as_lines(rows: Rows, end: str = "\n") -> str:
-    return end.join(map(json.dumps, rows)) + "\n"
 
 
 def lines_changed(change: Callable[[str], str], first: int = 1, last: int = ROWS + 1) -> str:
@@ -185,8 +178,7 @@ def test_the_file_itself_is_released(call, kind, tmp_path, capfd):
 def test_the_option_that_is_told_reads_them(change, options, tmp_path):
     source = tmp_path / "in.csv"
     source.write_text(as_csv(with_column("Euros", change)))
-    asked, _ = aggregate.parser().read(words(source, "visits", *options))
-    reader = releasing.reader_of(Description(command_line.described(asked)))
+    reader = releasing.reader_of(described(*words(source, "visits", *options)))
     found = pa.Table.from_batches(reader.here())["Euros"].to_pylist()
     assert found == [row["Euros"] for row in VISITS]
 
@@ -268,21 +260,17 @@ READ = [TIME, f"coalesce(CAST(Time AS TIMESTAMP), {TIME})", "CAST(none AS DATE)"
 
 @pytest.mark.parametrize("time", [*READ, KEY, "date_trunc('day', CAST(Time AS TIMESTAMP))"])
 def test_times_of_which_no_cell_is_read_are_refused_before_the_charge(time, tmp_path, refused):
-    source = tmp_path / "in.csv"
-    source.write_text(as_csv([{**row, "none": "n/a"} for row in VISITS]))
-    query = ["--query", f"SELECT Visitor, Day, if({time} IS NULL, 0, 1) AS Euros FROM rows"]
+    query = f"SELECT Visitor, Day, if({time} IS NULL, 0, 1) AS Euros FROM rows"
     if time in READ:
-        assert aggregate.main(words(source, "visits", *query)) == 0
+        assert aggregate.main(queried(tmp_path, query, none="n/a")) == 0
         return
-    said = refused(aggregate, *words(source, "visits", *query))
+    said = refused(aggregate, *queried(tmp_path, query, none="n/a"))
     column = "Day" if time == KEY else "Time"
     assert f"query must read '{column}' as its cells are, and reads none of it in its first" in said
     assert f"1 MiB. Write try_strptime (\"{column}\", '%d.%m.%Y %H:%M'), in the form of its" in said
-    query[1] = f"""WITH t AS (SELECT Visitor, Day, {time} AS begun, sum(Euros) AS Euros FROM rows
+    query = f"""WITH t AS (SELECT Visitor, Day, {time} AS begun, sum(Euros) AS Euros FROM rows
         GROUP BY Visitor, Day, begun) SELECT Visitor, Day, Euros FROM t"""
-    assert f"query must read '{column}' as its" in refused(
-        aggregate, *words(source, "visits", *query)
-    )
+    assert f"query must read '{column}' as its" in refused(aggregate, *queried(tmp_path, query))
     assert not (tmp_path / "l.jsonl").exists()
 
 
@@ -300,18 +288,13 @@ def test_times_of_which_no_cell_is_read_are_refused_before_the_charge(time, tmp_
     ],
 )
 def test_text_is_no_date_or_number_of_another_form(condition, tmp_path, refused):
-    source = tmp_path / "in.csv"
-    for when, paid in (("11/24/2026", "$7"), ("2026-11-24", "7")):
-        source.write_text(as_csv([{**row, "When_": when, "Paid": paid} for row in VISITS]))
-        query = ["--query", f"SELECT Visitor, Day, Euros FROM rows WHERE {condition}"]
-        if paid == "7":
-            assert aggregate.main(words(source, "visits", *query)) == 0
-        else:
-            said = refused(aggregate, *words(source, "visits", *query))
-            column = "Paid" if "Paid" in condition else "When_"
-            assert f"query must read '{column}' as its cells are" in said
-            hint = f"CAST (replace (\"{column}\", '$', '') AS DOUBLE)"
-            assert (hint if column == "Paid" else f'try_strptime ("{column}"') in said
+    query = f"SELECT Visitor, Day, Euros FROM rows WHERE {condition}"
+    said = refused(aggregate, *queried(tmp_path, query, When_="11/24/2026", Paid="$7"))
+    column = "Paid" if "Paid" in condition else "When_"
+    assert f"query must read '{column}' as its cells are" in said
+    hint = f"CAST (replace (\"{column}\", '$', '') AS DOUBLE)"
+    assert (hint if column == "Paid" else f'try_strptime ("{column}"') in said
+    assert aggregate.main(queried(tmp_path, query, When_="2026-11-24", Paid="7")) == 0
 
 
 @pytest.mark.parametrize(
@@ -331,37 +314,30 @@ def test_text_is_no_date_or_number_of_another_form(condition, tmp_path, refused)
 def test_text_that_is_compared_as_it_is_or_read_in_one_of_several_ways_is_taken(
     condition, tmp_path
 ):
-    source = tmp_path / "in.csv"
-    cells = {"When_": "2026-11-16 - 2026-11-22", "Paid": "$7"}
-    source.write_text(as_csv([{**row, **cells} for row in VISITS]))
-    query = ["--query", f"SELECT Visitor, Day, Euros FROM rows WHERE {condition}"]
-    assert aggregate.main(words(source, "visits", *query)) == 0
+    query = f"SELECT Visitor, Day, Euros FROM rows WHERE {condition}"
+    asked = queried(tmp_path, query, When_="2026-11-16 - 2026-11-22", Paid="$7")
+    assert aggregate.main(asked) == 0
 
 
 def test_dates_behind_a_with_are_looked_at(tmp_path, refused):
-    source = tmp_path / "in.csv"
-    source.write_text(as_csv([{**row, "When_": "11/24/2026"} for row in VISITS]))
     made = (
         "WITH t AS (SELECT Visitor, When_, sum(Euros) AS Euros FROM rows GROUP BY Visitor, When_)"
     )
-    query = ["--query", f"{made} SELECT Visitor, 1 AS Day, Euros FROM t WHERE When_ > '2026-11-01'"]
-    assert "query must read 'When_' as its" in refused(aggregate, *words(source, "visits", *query))
+    query = f"{made} SELECT Visitor, 1 AS Day, Euros FROM t WHERE When_ > '2026-11-01'"
+    asked = queried(tmp_path, query, When_="11/24/2026")
+    assert "query must read 'When_' as its" in refused(aggregate, *asked)
 
 
 def test_a_number_of_a_with_is_no_cell(tmp_path):
-    source = tmp_path / "in.csv"
-    source.write_text(as_csv([{**row, "Paid": "d1"} for row in VISITS]))
     made = "WITH t AS (SELECT Visitor, Day, count(Paid) AS Paid FROM rows GROUP BY Visitor, Day)"
-    query = ["--query", f"{made} SELECT Visitor, Day, CAST(Paid AS DOUBLE) AS Euros FROM t"]
-    assert aggregate.main(words(source, "visits", *query)) == 0
+    query = f"{made} SELECT Visitor, Day, CAST(Paid AS DOUBLE) AS Euros FROM t"
+    assert aggregate.main(queried(tmp_path, query, Paid="d1")) == 0
 
 
 def test_numbers_in_another_dialect_may_be_cast(tmp_path):
-    source = tmp_path / "in.csv"
-    source.write_text(as_csv([{**row, "Paid": "7,5"} for row in VISITS]))
-    query = ["--query", "SELECT Visitor, Day, CAST(Paid AS INTEGER) AS Euros FROM rows"]
+    query = "SELECT Visitor, Day, CAST(Paid AS INTEGER) AS Euros FROM rows"
     dialect = ["--decimal", ",", "--numbers", "Paid"]
-    assert aggregate.main(words(source, "visits", *query, *dialect)) == 0
+    assert aggregate.main(queried(tmp_path, query, *dialect, Paid="7,5")) == 0
 
 
 def test_a_column_that_a_query_passes_on_keeps_its_form(tmp_path, refused):

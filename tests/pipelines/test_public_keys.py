@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipelines import aggregate, command_line
-from pipelines.description import Description
+from pipelines import aggregate
+from tests.pipelines.described import described
 
 PLAN = ["--person", "p", "--epsilon", "1", "--plan"]
 
@@ -18,6 +18,5 @@ def test_keys_in_a_table_are_those_of_the_release(tmp_path, ending):
     text = "else,day\nx,2\ny,7\nx,2\n" if ending == "csv" else '{"day": 2}\n{"day": 7}\n'
     (tmp_path / f"keys.{ending}").write_text(text)
     keys = ["--partition", "day", "--public_partitions", f"@{tmp_path}/keys.{ending}"]
-    options, _ = aggregate.parser().read([*PLAN, "--count", *keys])
-    listed = Description(command_line.described(options)).release.partitions
+    listed = described(*PLAN, "--count", *keys).release.partitions
     assert listed is not None and tuple(listed.keys) == ((2,), (7,))

@@ -17,8 +17,9 @@ from beam_dp.results.card import card
 from beam_dp.testing import without_noise
 from beam_dp.transforms import private_tables
 from beam_dp.transforms.io import whole_files
-from pipelines import aggregate, command_line, rehearse, releasing, running, stopping
+from pipelines import aggregate, rehearse, releasing, running, stopping
 from pipelines.description import Description
+from tests.pipelines.described import described
 from tests.row_files import read, write
 
 RUN = ["--runner", "FnApiRunner"]
@@ -41,11 +42,6 @@ def rows(rows: list[dict[str, object]]) -> list[dict[str, object]]:
 @pytest.fixture
 def files(visits: str, tmp_path: Path) -> list[str]:
     return ["--input", visits, "--output", str(tmp_path / "out.csv")]
-
-
-def described(*words: str) -> Description:
-    options, _ = aggregate.parser().read([*words])
-    return Description(command_line.described(options))
 
 
 def names(folder: Path) -> list[str]:

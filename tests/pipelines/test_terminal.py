@@ -65,25 +65,18 @@ def test_standard_error_is_given_back_and_after_a_failure_no_log(capfd, caplog):
     assert "good" in caplog.text and CANARY not in caplog.text
 
 
-@pytest.mark.audit
+@pytest.mark.parametrize("options", [[], pytest.param(PROCESSES, marks=pytest.mark.audit)])
 @pytest.mark.parametrize("shown", [False, True])
-def test_a_failure_in_a_worker_process_shows_data_to_who_asks(shown, capfd):
+def test_a_failure_shows_data_to_who_asks(shown, options, capfd):
+    """Also one in a worker process."""
     with pytest.raises(SystemExit) as stopped:
-        running.run(failing(*PROCESSES), "Reading", show_errors=shown)
+        running.run(failing(*options), "Reading", show_errors=shown)
     said = capfd.readouterr()
     line = str(stopped.value.code)
     assert "may quote data" in line and CANARY not in line and said.out == ""
     assert said.err == "Reading\n" or shown
+    assert said.err.startswith("Reading\nTraceback ") == shown
     assert (f"ValueError: no good: {CANARY}" in said.err) == shown
-
-
-def test_the_error_is_shown_to_who_asks_for_it(capfd):
-    with pytest.raises(SystemExit) as stopped:
-        running.run(failing(), "Reading", show_errors=True)
-    said = capfd.readouterr().err
-    assert said.startswith("Reading\nTraceback ") and f"ValueError: no good: {CANARY}" in said
-    line = str(stopped.value.code)
-    assert "may quote data" in line and CANARY not in line
 
 
 class OwnError(Exception):

@@ -9,14 +9,8 @@ import pytest
 
 from beam_dp.mechanisms.numerics.checks import ParameterError
 from beam_dp.transforms.io.formats import FORMATS, READ
-from pipelines import (
-    aggregate,
-    command_line,
-    demo,
-    ledger,
-    messages,
-    table,
-)
+from pipelines import aggregate, demo, ledger, messages, table
+from tests.pipelines.described import described
 
 PERSON = ["--person", "visitor"]
 OWNERS = ["--person", "from,to"]
@@ -226,11 +220,8 @@ def test_what_no_parser_knows_is_an_error_of_every_job(job, tmp_path, monkeypatc
 
 @pytest.mark.parametrize("keys", ["18-24,25-34", "2024-01", "a,1-7"])
 def test_keys_that_are_no_range_are_keys(keys):
-    words = ["--person=p", "--partition=d", "--public_partitions", keys]
-    line = aggregate.parser()
-    options, _ = line.read(words)
-    found = command_line.described(options)
-    assert found["partitions"] == keys.split(",")
+    words = [*PERSON, "--partition", "day", *ONE, "--count", "--public_partitions", keys]
+    assert described(*words).given["partitions"] == keys.split(",")
 
 
 def test_an_error_is_said_by_its_parts_not_by_its_text():

@@ -105,7 +105,7 @@ def test_columns_keep_names_that_no_row_could_have(partitions):
         ({"partition": "spent"}, 'must be a list of column names, not \'spent\'. Write partition=["spent"]'),
         ({"metrics": dp.Count()}, "metrics must be a list of metrics"),
         ({"metrics": [dp.Sum("who")]}, "column 'who' must hold numbers, not string"),
-        ({"budget": 1.0}, "budget must be a Budget, not 1.0. Write budget=dp.Budget(epsilon=1.0)"),
+        ({"budget": 1.0}, "budget must be of type Budget, not 1.0. Write budget=dp.Budget(epsilon=1.0)"),
         ({"partitions": [1, 2]}, "must be PublicPartitions or PrivatePartitions, not [1, 2]. Write"),
         ({"partitions": None}, "Budget: delta must be above 0"),
     ],

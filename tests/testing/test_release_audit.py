@@ -222,7 +222,7 @@ def _scale_from_data(self, totals, clips, noise):
     return ADD(dataclasses.replace(self, budget=scaled), totals, clips, noise)
 
 
-def _people_in_each_partition(people, measures):
+def people_in_each_partition(people, measures):
     """Count a person once in every partition."""
     apart = [dataclasses.replace(measure, norm=0) for measure in measures]
     summary = histograms.summarise(people, apart)
@@ -301,7 +301,7 @@ MUTANTS = {
     "the norm of one partition": (histograms, "norms", _norm_of_one_partition, PLAIN),
     "a scale from data": (JointNoise, "add", _scale_from_data, PLAIN),
     "a histogram per partition": (
-        histograms, "summarise_people", _people_in_each_partition, PLAIN
+        histograms, "summarise_people", people_in_each_partition, PLAIN
     ),
     "a cost counted once for two draws": (
         sums, "clipped_sum", _choice_not_taken_from_the_noise, ALONE | {"metrics": [dp.Count()]}

@@ -5,7 +5,6 @@ import os
 import pickle
 import re
 import warnings
-from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from beam_dp.testing import NotPrivate, without_noise
 from beam_dp.transforms.stages import noise_off
 from pipelines import aggregate
 
+pytestmark = pytest.mark.filterwarnings("ignore::beam_dp.testing.NotPrivate")
 ROOT = Path(__file__).parents[2]
 ROWS = [{"person": f"p{place}", "day": 1 + place % 2, "spent": float(place)} for place in range(9)]
 COLUMNS = ["person", "day", "spent"]
@@ -34,13 +34,6 @@ DRAWS = [
     lambda noise: noise.bernoulli_below(lambda bits: (Fraction(1, 2), Fraction(1, 2))),
 ]
 """Every public way to draw."""
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NotPrivate)
-        yield
 
 
 def release(bounds: dp.ContributionBounds | None = None) -> dp.PrivateAggregate:

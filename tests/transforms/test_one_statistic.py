@@ -416,6 +416,7 @@ def test_delta_is_shared_with_the_selection_and_costs_add_up(budget):
             r"^Ratio: bounds\.rows_per_partition must be given where every row counts",
         ),
         (lambda: dp.Ratio("x", equals=None), "equals must be"),
+        (lambda: dp.Ratio("x", method="best"), "method must be one of clip, kulesza"),
         (
             lambda: dp.PrivateRatio("x", "p", MANY, per="person", method="local_sensitivity"),
             "delta",

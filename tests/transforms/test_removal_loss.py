@@ -90,7 +90,7 @@ def test_bad_parameters_are_refused() -> None:
         ({"partitions": dp.PrivatePartitions()}, "partitions must be PublicPartitions or left out"),
         ({"partitions": [0, 1]}, "partitions must be PublicPartitions or PrivatePartitions"),
         ({"partitions": dp.PublicPartitions([(0, 1)])}, "one part per partition column"),
-        ({"bounds": 3}, "bounds must be ContributionBounds"),
+        ({"bounds": 3}, "bounds must be of type ContributionBounds"),
     ],
 )
 def test_wrong_calls_of_the_loss_are_refused_when_built(

@@ -101,7 +101,7 @@ def test_a_release_leaves_out_what_is_not_reliable_and_says_so() -> None:
     ("given", "error", "message"),
     [
         ({"beyond": 0}, ValueError, "SuppressUnreliable: beyond must be above 0"),
-        ({"below": ["count"]}, TypeError, "SuppressUnreliable: below must be a mapping"),
+        ({"below": ["count"]}, TypeError, "SuppressUnreliable: below must be of type Mapping"),
         ({"below": {"sum_x": 3}}, ValueError, "SuppressUnreliable: below must name output columns"),
     ],
 )
@@ -109,7 +109,7 @@ def test_wrong_rules_are_refused(given, error, message) -> None:
     asked = "p", [dp.Count()], dp.Budget(1.0)
     with pytest.raises(error, match=message):
         dp.PrivateAggregate(*asked, suppress=dp.SuppressUnreliable(**given))
-    with pytest.raises(TypeError, match="suppress must be SuppressUnreliable"):
+    with pytest.raises(TypeError, match="suppress must be of type SuppressUnreliable"):
         dp.PrivateAggregate(*asked, suppress=0.25)
 
 
@@ -121,6 +121,6 @@ def test_the_mapping_says_the_same() -> None:
     with pytest.raises(ValueError, match="suppress must not have the word 'witin'"):
         mappings.suppress_of("release", {"witin": 1})
     with pytest.raises(
-        TypeError, match="suppress must be unreliable, or a mapping, not 'within 25%'"
+        TypeError, match="suppress must be a mapping, not 'within 25%'.* Write suppress: unreliable"
     ):
         mappings.suppress_of("release", "within 25%")

@@ -594,17 +594,12 @@ def joined(function: Callable[..., np.ndarray], parts: Sequence[Released]) -> Re
     return Released.between(found, below, above)
 
 
-def check_candidates(subject: str, candidates: object) -> None:
+def check_candidates(subject: str, candidates: Candidates | None) -> None:
     """Refuse what is neither None nor Candidates that floats can hold."""
     if candidates is None:
         return
-    if not isinstance(candidates, Candidates):
-        raise checks.ParameterTypeError(
-            subject,
-            "candidates",
-            f"be Candidates, not {checks.shown(candidates)}",
-            "Write Candidates.linear(0, 100, 1).",
-        )
+    hint = "Write Candidates.linear(0, 100, 1)."
+    checks.of_type(subject, "candidates", candidates, Candidates, hint)
     checks.require(
         -sys.float_info.max <= candidates[0] and candidates[-1] <= sys.float_info.max,
         subject,

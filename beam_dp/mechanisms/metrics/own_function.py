@@ -89,7 +89,8 @@ class CustomProfile(Profiled, OfNumbers):
     def profiler(self, context: Context, removals: int) -> Profiler:
         """Return the function, guarded."""
         function = GuardedProfile(self.profile, removals, self.lowest)
-        return UserProfile(Relation(context.index(self.source)), self.exact_unit, function)
+        relation = Relation(context.index(self.source))
+        return UserProfile(relation, removals, of_values=self.exact_unit, function=function)
 
 
 def _check_function(subject: str, name: str, function: object, argument: str) -> None:

@@ -480,7 +480,7 @@ class ByThreshold(ThresholdRelease, OfProfile):
 
     def draw_one(self, packed: Packed, noise: Noise) -> tuple[Number, float]:
         """Return the number, and how far below the truth may be."""
-        chosen = self.thresholds.choose(packed, _TOP, noise=noise)
+        chosen = self.thresholds.choose(packed, _TOP, _TOP, noise)
         threshold = threshold_at(
             max(0, (_TOP if chosen is None else chosen) - self.profiler.before)
         )

@@ -119,7 +119,7 @@ class Ratio(OfRowsOrPeople):
             'Write bounds=dp.ContributionBounds(..., rows_per_partition=10), or per="person".',
         )
         return RatioRelease(
-            mechanism=ratio.mechanism(self.method, context.each(share), rows or 1),
+            mechanism=ratio.METHODS[self.method](context.each(share), rows or 1),
             ones=Measure(context.field(self.source, "max" if self.by_person else "sum")),
             all=Measure(context.field(self.source, "count")),
             by_person=self.by_person,

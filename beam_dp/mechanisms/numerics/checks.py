@@ -82,6 +82,13 @@ def require(ok: bool, subject: str, name: str, rule: str, hint: str = "") -> Non
         raise ParameterError(subject, name, rule, hint)
 
 
+def of_type(subject: str, name: str, value: object, kind: type, hint: str) -> None:
+    """Refuse what is not of a type, which the message names."""
+    if not isinstance(value, kind):
+        rule = f"be of type {kind.__name__}, not {shown(value)}"
+        raise ParameterTypeError(subject, name, rule, hint)
+
+
 def number(subject: str, name: str, value: object) -> Fraction:
     """Return `value` as an exact rational.
 

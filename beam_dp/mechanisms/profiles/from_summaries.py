@@ -193,38 +193,26 @@ class KthRow(OwnerProfiler):
         return kth_largest.profile(lines.owners, items, counts, self.k, self.removals)
 
 
-@dataclasses.dataclass(frozen=True)
-class UserProfile:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UserProfile(OwnerProfiler):
     """A user's own profile function, on the values of each person.
 
     Attributes:
-        relation: who owns which values, in units.
-        unit: what one unit is worth.
+        of_values: what one unit of a value is worth; the function's result is in its own scale.
         function: takes a tuple of people, each the tuple of their values in increasing order;
             people come in the order of a keyed hash.
     """
 
-    relation: Relation
-    unit: Fraction
+    of_values: Fraction
     function: GuardedProfile
-    sign = 1
 
-    @property
-    def measures(self) -> tuple[Measure | Relation, ...]:
-        """The relation alone."""
-        return (self.relation,)
-
-    def profiles(self, view: PartitionView) -> Iterator[Profile]:
-        """Yield the function's profile of each partition."""
-        for lines in view.owned(0):
-            yield self.function(self._people(lines))
-
-    def _people(self, lines: Lines) -> tuple[tuple[Number, ...], ...]:
+    def _levels(self, lines: Lines) -> Sequence[Number]:
         order = np.lexsort((lines.items, lines.people))
         owners = np.repeat(lines.people[order], lines.counts[order])
-        values = scaled(np.repeat(lines.items[order], lines.counts[order]).tolist(), self.unit)
+        values = scaled(np.repeat(lines.items[order], lines.counts[order]).tolist(), self.of_values)
         heads = np.flatnonzero(np.diff(owners, prepend=-1, append=-1)).tolist()
-        return tuple(tuple(values[start:end]) for start, end in itertools.pairwise(heads))
+        people = (tuple(values[start:end]) for start, end in itertools.pairwise(heads))
+        return self.function(people).values
 
 
 def scaled(units: Sequence[Number], unit: Fraction) -> list[Number]:

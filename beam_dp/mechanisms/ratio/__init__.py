@@ -13,12 +13,10 @@ as epsilon / rows is not far above 1; far above, integer noise on the counts is 
 `local_sensitivity` falls back to the default, with nine tenths of the budget. Both are better than
 `naive` wherever that was measured, for b from 10 to 10^5.
 
-The records `KuleszaSureshWang`, `Naive` and `LocalSensitivity` release columns of ratios, with
-error bounds; `mechanism` makes one by the name of its method.
+The records of `METHODS` release columns of ratios, with error bounds; they are made of a budget, and
+of the most rows of one person.
 """
 
-from beam_dp.mechanisms.accounting.budget import Budget
-from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.ratio.mechanisms import BoundedLocalSensitivity as LocalSensitivity
 from beam_dp.mechanisms.ratio.mechanisms import Estimates as Estimates
 from beam_dp.mechanisms.ratio.mechanisms import KuleszaSureshWang as KuleszaSureshWang
@@ -26,23 +24,8 @@ from beam_dp.mechanisms.ratio.mechanisms import Mechanism as Mechanism
 from beam_dp.mechanisms.ratio.mechanisms import Naive as Naive
 
 DEFAULT = "kulesza_suresh_wang"
-_KINDS: dict[str, type[Mechanism]] = {
+METHODS: dict[str, type[Mechanism]] = {
     DEFAULT: KuleszaSureshWang,
     "local_sensitivity": LocalSensitivity,
     "naive": Naive,
 }
-METHODS = tuple(_KINDS)
-
-
-def mechanism(method: str, budget: Budget, rows: int = 1) -> Mechanism:
-    """Return the record of a method, for columns of ratios.
-
-    Args:
-        method: one of `METHODS`.
-        budget: what each ratio costs.
-        rows: the most rows of one person.
-
-    Raises:
-        TypeError, ValueError: for other parameters; for "local_sensitivity" with delta 0.
-    """
-    return _KINDS[checks.one_of("ratio", "method", method, METHODS)](budget, rows)

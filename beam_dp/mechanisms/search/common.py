@@ -21,10 +21,7 @@ ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
 
 def check_budget(subject: str, budget: object) -> None:
     """Refuse a budget that is no `Budget`."""
-    if not isinstance(budget, Budget):
-        raise checks.ParameterTypeError(
-            subject, "budget", f"be a Budget, not {checks.shown(budget)}", "Write Budget(1.0)."
-        )
+    checks.of_type(subject, "budget", budget, Budget, "Write Budget(1.0).")
 
 
 def check_beta(subject: str, beta: object) -> None:

@@ -90,7 +90,7 @@ class ThresholdSearch(Paid):
         return (self._theta(0) + max(0, math.ceil(beyond))) // ((STEP - 1) * _MESH) + 1
 
     def choose(
-        self, extension: Extension, top: int, usual: int | None = None, noise: Noise = SYSTEM_NOISE
+        self, extension: Extension, top: int, usual: int, noise: Noise = SYSTEM_NOISE
     ) -> int | None:
         """Return j for `threshold_at(j)`, a private draw; None where none of 0..top was chosen.
 
@@ -104,7 +104,7 @@ class ThresholdSearch(Paid):
         rho = int(noise.geometric(first, 1)[0])
         known = extension if isinstance(extension, Packed) else cache(extension)
         for j in range(top + 1):
-            theta = self._theta(0 if usual is None else j - usual)
+            theta = self._theta(j - usual)
             if _is_at_most(known, j, theta + int(noise.geometric(second, 1)[0]) - rho):
                 return j
         return None

@@ -112,17 +112,20 @@ class Monotone:
         """
         removal_count("Monotone.profile", "removals", removals)
         values = SetValues("Monotone", self.f, self.people, self.limit)
-        return first_levels(_searched(values), removals)
+        return first_levels(searched(values, values.everyone), removals)
 
 
-def _searched(values: SetValues) -> Iterator[Number]:
-    """Yield B[0], B[1], ..., B[n]: the least over all sets of so many people, and of fewer."""
-    bits = [1 << i for i in range(len(values.people))]
-    level = values(values.everyone)
+def searched(values: SetValues, members: int) -> Iterator[Number]:
+    """Yield B[0], B[1], ..., B[n] of the people in a bit mask.
+
+    It is the least over all sets without so many people, and without fewer.
+    """
+    bits = [1 << i for i in range(len(values.people)) if members >> i & 1]
+    level = values(members)
     yield level
     for removals in range(1, len(bits) + 1):
         gone = itertools.combinations(bits, removals)
-        level = min(level, *(values(values.everyone ^ sum(each)) for each in gone))
+        level = min(level, *(values(members ^ sum(each)) for each in gone))
         yield level
 
 

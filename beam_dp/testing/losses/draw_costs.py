@@ -95,7 +95,7 @@ class Call:
         owner: the mechanism.
         given: the arguments of its method.
         spy: the noise that was added inside.
-        numbers: what additive noise was added to.
+        numbers: what noise was added to; none of a search or a selection.
         outcome: what came out.
         marks: which of the noise was added to each number.
     """
@@ -341,8 +341,7 @@ def weigh_sums(x: Call, y: Call) -> Cost:
 
 def weigh_histogram(x: Call, y: Call) -> Cost:
     """Return what a noisy histogram costs."""
-    ones, others = (whole(call.given["people"]) for call in (x, y))
-    return weigh_numbers(x.spy.laws, whole(x.outcome), ones, others)
+    return weigh_numbers(x.spy.laws, whole(x.outcome), x.numbers, y.numbers)
 
 
 def weigh_two_histograms(x: Call, y: Call) -> Cost:
@@ -479,9 +478,8 @@ def weigh_search(x: Call, y: Call) -> Cost:
 
 
 def _of_thresholds(call: Call) -> Law:
-    extension, top, usual = (call.given[name] for name in ("extension", "top", "usual"))
-    of_top = top if usual is None else usual
-    return search_laws.law_of_thresholds(call.owner, extension, top, of_top)
+    given = (call.given[name] for name in ("extension", "top", "usual"))
+    return search_laws.law_of_thresholds(call.owner, *given)
 
 
 def _place(call: Call, stop: Stop | None) -> int | None:

@@ -271,14 +271,28 @@ class Collect(quick_steps.QuickStep):
     def _pack(self, table: Table) -> Iterator[tuple[int, bytes]]:
         shift = np.uint64(64 - self._shards.bit_length())  # and 1: no word is shifted by 64
         shard = (self._bounder.hashes(table)[0] >> shift >> np.uint64(1)).astype(np.uint16)
-        if (shard[1:] < shard[:-1]).any():  # reduced lines are in order already
-            order = np.argsort(shard, kind="stable")
-            table, shard = table.take(order), shard[order]
-        edges = np.searchsorted(shard, np.arange(self._shards + 1)).tolist()
-        for number, (start, end) in enumerate(itertools.pairwise(edges)):
-            if end > start:
-                for blob in wire.blobs(table.take(slice(start, end))):
-                    yield number, blob
+        return packed_by_place(table, shard, self._shards)
+
+
+def packed_by_place(
+    lines: Any, places: np.ndarray, size: int, packed: Callable[[Any], bytes] = wire.pack
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of each place packed, with the number of the place, from 0 to before `size`.
+
+    Args:
+        lines: a table, a summary or owner lines.
+        places: that of each line; 16 bits are sorted without comparisons.
+        size: how many places there are.
+        packed: makes bytes of lines.
+    """
+    if (places[1:] < places[:-1]).any():  # reduced lines are in the order of shards already
+        order = np.argsort(places, kind="stable")
+        lines, places = lines.take(order), places[order]
+    edges = np.searchsorted(places, np.arange(size + 1)).tolist()
+    for place, (start, end) in enumerate(itertools.pairwise(edges)):
+        if end > start:
+            for _, blob in wire.parts(lines.take(slice(start, end)), packed):
+                yield place, blob
 
 
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
@@ -517,16 +531,10 @@ def parted(shard: int, large: Iterable[tuple[int, int, bytes]]) -> list[bytes]:
 
 def split(lines: Summary | Owned, buckets: int, key: bytes | None) -> Iterator[tuple[int, bytes]]:
     """Yield the lines packed, with the buckets of their partitions."""
-    edges = [0, len(lines)]
+    places = np.zeros(len(lines), np.uint16)
     if buckets > 1:
         places = bucket_of(lines.partition, buckets, key).astype(np.uint16)
-        order = np.argsort(places, kind="stable")  # of 16 bits: without comparisons
-        lines = lines.take(order)
-        edges = np.searchsorted(places[order], np.arange(buckets + 1)).tolist()
-    for bucket, (start, end) in enumerate(itertools.pairwise(edges)):
-        if end > start:
-            for blob in wire.blobs(lines.take(slice(start, end))):
-                yield bucket, blob
+    return packed_by_place(lines, places, buckets)
 
 
 def merge(summaries: Sequence[Summary], measures: Sequence[Measure | Relation]) -> Summary:

@@ -41,6 +41,7 @@ from beam_dp.mechanisms.histogram_choice.clipping_loss import (
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise, beyond
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
+from tests.mechanisms.histogram_choice.test_noisy_histogram import tail
 
 GRID = tuple(1 << power for power in range(10))
 PURE = Budget(Fraction(2, 5))
@@ -220,15 +221,6 @@ def law_of(noise: HistogramNoise, span: int) -> np.ndarray:
     return weights / weights.sum()
 
 
-def tail(law: np.ndarray, buckets: int, least: int) -> float:
-    """Return P(sum of so many >= least)."""
-    total = law
-    for _ in range(buckets - 1):
-        total = np.convolve(total, law)
-    span = (len(total) - 1) // 2
-    return float(total[np.arange(-span, span + 1) >= least].sum())
-
-
 def choice_of(noise: HistogramNoise, buckets: int, sides: int = 1, **more) -> ClipChoice:
     """Return the choice of a clip by a histogram of so many buckets."""
     return ClipChoice(noise.budget, tuple(range(1, buckets)), sides, **more)
@@ -260,7 +252,7 @@ def asked(evidence: ClipChoice, start: int, width: int, top: int | None) -> int:
 @pytest.mark.parametrize(("buckets", "sides"), [(6, 1), (85, 1), (85, 2), (1500, 1)])
 def test_where_nobody_is_nobody_is_shown(noise, buckets, sides):
     evidence, law = choice_of(noise, buckets, sides), law_of(noise, 300)
-    chances = [tail(law, width, asked(evidence, 1, width, None)) for width in WINDOWS]
+    chances = [tail(law, width, asked(evidence, 1, width, None) - 1) for width in WINDOWS]
     # The union of all windows; most of it is not wasted, but for whole numbers.
     assert ANYWHERE / 3 < sides * buckets * sum(chances) <= ANYWHERE
     assert evidence.highest(np.zeros((3, sides, buckets))).tolist() == [[-1] * sides] * 3
@@ -274,7 +266,7 @@ def test_above_people_false_alarms_are_as_rare_as_said_in_all(noise, sides):
     total = 0.0
     for distance in range(1, 20):
         chance = sides * sum(
-            tail(law, width, asked(evidence, 5 + distance, width, 5)) for width in WINDOWS
+            tail(law, width, asked(evidence, 5 + distance, width, 5) - 1) for width in WINDOWS
         )
         # Far above, a bucket is tested as all are.
         most = max(BEYOND * 2 ** (-1.25 * distance), SURELY / 30)

@@ -19,8 +19,6 @@ import pytest
 
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget, cost_of_all
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Column, Field, Role
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, clip_share_of_norm
@@ -46,10 +44,9 @@ from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import PEOPLE, ROWS, Measure
-from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import Asked, ZeroNoise
 from tests.mechanisms.noise.test_noise_on_several_sums import law
-from tests.reference import Row, table_of
+from tests.reference import Row, of_everybody, of_places, settled
 
 GRID = tuple(1 << power for power in range(7))
 FALSE_ALARM = 1e-10
@@ -59,15 +56,15 @@ BUDGETS = pytest.mark.parametrize("budget", [PURE, ZCDP], ids=["L1", "L2"])
 FIELDS = (Field(0, "sum"), Field(0, "count"))
 
 
-def view_of(rows: list[Row], measures, partitions: int, shared: bool = False, fields=FIELDS):
-    """Return the summary of rows seen from partitions 0, 1, ..., or over all of them."""
-    bounder = Bounder(ContributionBounds(None), fields, b"key")
-    table = bounder.settle(bounder.prepare(table_of(rows)))
-    if shared:
-        summary = histograms.summarise_people(histograms.Contributions(table), measures)
-        return PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    summary = histograms.summarise(histograms.Contributions(table), measures)
-    return PartitionView(summary, summary.partition[0].astype(np.int64), partitions)
+def view_of(rows: list[Row], measures, partitions: int, fields=FIELDS):
+    """Return the summary of rows seen from partitions 0, 1, ..."""
+    return of_places(settled(rows, fields), measures, partitions)
+
+
+def choice_of(release: AdditiveRelease, rows: list[Row], noise: Noise | None = None, fields=FIELDS):
+    """Return the histogram by which the clip is chosen, over all partitions."""
+    everybody = of_everybody(settled(rows, fields), [release.measure])
+    return release.clip.choose(everybody.at(0), noise or ZeroNoise())
 
 
 def made(signed=True, budget=PURE, partitions=1, source=0, clips=GRID, unit=ONE, **more):
@@ -112,8 +109,7 @@ def drawn(
 
 def released(release: AdditiveRelease, rows: list[Row], partitions: int, noise: Noise) -> Released:
     """Return the numbers of all partitions, at the clip that is drawn for them."""
-    everybody = view_of(rows, [release.measure], 1, shared=True)
-    choice = release.clip.choose(everybody.at(0), noise)
+    choice = choice_of(release, rows, noise)
     found = release.draw(view_of(rows, release.measures, partitions).at(0, choice), noise)
     return found if found.loss is None else found.spread(found.loss.sums(found.values))
 
@@ -434,7 +430,7 @@ def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
         for at in range(6)
         for _ in range((1 + at % 3) * (15 if person < 80 else 1))
     ]
-    choice = release.clip.choose(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
+    choice = choice_of(release, rows)
     taken = release.clipped(view_of(rows, release.measures, 60).at(0, choice))
     clips, noisy = [taken.clip * taken.grid], taken.totals
     [given, same] = [
@@ -460,7 +456,7 @@ def test_what_people_lose_is_given_back_by_released_numbers_alone(budget):
 def test_nothing_is_given_back_where_nothing_is_known_to_share_it_by(kind):
     release = made(False, partitions=1 if kind == "one partition" else 3, source=ROWS)
     rows = [Row((person, 0), (0, 0), (1,)) for person in range(900) for _ in range(1 + person % 9)]
-    choice = release.clip.choose(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
+    choice = choice_of(release, rows)
     view = view_of(rows, release.measures, 3).at(0, choice * (kind != "nobody shown"))
     found = release.draw(view.among(1) if kind == "one partition" else view, ZeroNoise())
     assert (found.loss is None) == (kind == "nobody shown")
@@ -488,7 +484,7 @@ def test_people_of_few_partitions_take_the_box_where_it_errs_less(monkeypatch, b
     release = people_release(Context((), partitions=5), budget)
     pairs = itertools.product(range(4000), range(partitions))
     rows = [Row((person, 0), ((person + more) % 5, 0), (1,)) for person, more in pairs]
-    choice = release.clip.choose(view_of(rows, [release.measure], 1, shared=True), ZeroNoise())
+    choice = choice_of(release, rows)
     view = view_of(rows, release.measures, 5).at(0, choice)
     monkeypatch.setattr(Recorded, "hidden", [])
     found = release.draw(view, Noise())
@@ -600,7 +596,7 @@ def test_where_nobody_is_shown_of_a_kind_few_may_be(kind) -> None:
     release, fields = kind(FLAG, False).build(context, PURE), tuple(context.fields)
     other = (0,) if kind is Share else (1,)
     rows = [Row((at, 0), (0, 0), other) for at in range(3000)]
-    choice = release.clip.choose(view_of(rows, [release.measure], 1, True, fields), ZeroNoise())
+    choice = choice_of(release, rows, fields=fields)
     rows.append(Row((9999, 0), (0, 0), (1 - other[0],)))
     view = view_of(rows, release.measures, 1, fields=fields).at(0, choice)
     found = release.draw(view, ZeroNoise())
@@ -612,11 +608,7 @@ def test_a_rare_value_has_little_noise() -> None:
     flags = [(1,) + (0,) * 19 if person % 100 == 0 else (0,) * 20 for person in range(3000)]
     rows = [Row((at, 0), (0, 0), (flag,)) for at, own in enumerate(flags) for flag in own]
     found, fields = sides()
-    histograms = [
-        each.clip.choose(view_of(rows, [each.measure], 1, True, fields), ZeroNoise())
-        for each in found
-    ]
-    ones, others = (each.clip.largest(noisy) for each, noisy in zip(found, histograms, strict=True))
+    ones, others = (each.clip.largest(choice_of(each, rows, fields=fields)) for each in found)
     assert ones == 1 and others >= 19
 
 
@@ -696,8 +688,7 @@ def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
     # Of one partition: 5 is a round number, at which people end if they are many.
     release = made(budget=Budget(10), clips=VALUE_CLIPS)
     rows = [Row((person, 0), (0, 0), (number,)) for person, number in enumerate(numbers)]
-    everybody = view_of(rows, [release.measure], 1, shared=True)
-    choice, asked = release.clip.choose(everybody.at(0), ZeroNoise()), Asked()
+    choice, asked = choice_of(release, rows), Asked()
     found = release.draw(view_of(rows, release.measures, 1).at(0, choice), asked)
     clip = 5 if share == "7/10" else 8
     assert asked.asked == [("laplace", 10 * Fraction(share) / clip, 1)]
@@ -711,8 +702,7 @@ def test_what_two_looks_leave_goes_to_the_noise(numbers, share) -> None:
 def test_what_two_looks_leave_goes_to_the_noise_of_several_partitions_too() -> None:
     rows = [Row((person, 0), (person % 2, 0), (5,)) for person in range(2000)]
     release = made(budget=Budget(10), clips=VALUE_CLIPS, partitions=2)
-    everybody = view_of(rows, [release.measure], 1, shared=True)
-    choice, asked = release.clip.choose(everybody.at(0), ZeroNoise()), Asked()
+    choice, asked = choice_of(release, rows), Asked()
     found = release.draw(view_of(rows, release.measures, 2).at(0, choice), asked)
     cost = 10 * (1 - Fraction(3, 4) * clip_share_of_norm(Budget(10), 2))  # a quarter of it is left
     size = 5 * additive_release.grid_of(5, STEPS)
@@ -728,8 +718,7 @@ def test_the_tail_is_that_of_so_many_partitions_but_of_distances_that_of_many(fo
     numbers = [1 << power for power in range(9) for _ in range(4000 >> power)]
     rows = [Row((n, 0), (n % 2, 0), (number,)) for n, number in enumerate(numbers)]
     release = made(budget=ZCDP, clips=VALUE_CLIPS, partitions=partitions, folded=folded)
-    everybody = view_of(rows, [release.measure], 1, shared=True)
-    choice = release.clip.choose(everybody.at(0), ZeroNoise())
+    choice = choice_of(release, rows)
     view = view_of(rows, release.measures, partitions).at(0, choice)
     loss = release.draw(view, ZeroNoise()).loss
     above = loss.above

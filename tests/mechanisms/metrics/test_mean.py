@@ -30,7 +30,7 @@ from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.text.plan import record_of
 from tests.doubles import choices, compile_program
 from tests.mechanisms.metrics.test_clipped_sum import totals, with_measure
-from tests.reference import Row, table_of
+from tests.reference import Row, settled, table_of
 
 ENDS = [(None, None), (-20, 30), (None, 5), (0, None)]
 
@@ -184,10 +184,7 @@ def test_squared_distances_are_exact_and_cut_first() -> None:
         values = [
             source.choice([None, 0, 5, -(10**6), WIDEST, 1 << 100, -(1 << 119)]) for _ in "abc"
         ]
-        bounder = Bounder(ContributionBounds(None), fields, bytes(32))
-        table = bounder.settle(
-            bounder.prepare(table_of([Row((1, 0), (0, 0), (v,)) for v in values]))
-        )
+        table = settled([Row((1, 0), (0, 0), (value,)) for value in values], fields)
         measure = Measure(0, 1, (1, 2), counted=2, centre=centre, totals=1)
         cut = [max(-WIDEST, min(WIDEST, v)) for v in values if v is not None]
         exact = sum((v - centre) ** 2 for v in cut)

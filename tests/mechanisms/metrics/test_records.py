@@ -105,7 +105,10 @@ def test_wrong_options_are_refused_by_all_that_have_them(metric: Metric) -> None
 
 WRONG: dict[Callable[..., Metric], list[tuple[dict[str, Any], str]]] = {
     dp.Count: [
-        ({"candidates": [1]}, r"candidates must be Candidates, not \[1\]\. Write Candidates\."),
+        (
+            {"candidates": [1]},
+            r"candidates must be of type Candidates, not \[1\]\. Write Candidates\.",
+        ),
         ({"search": "no"}, 'search must be "auto", "clip", "two_phase" or one of the classes'),
         ({"clip": 3, "search": "auto"}, "clip must be left out with a search"),
         ({"beta": 0.1}, "beta must be left out without a search"),

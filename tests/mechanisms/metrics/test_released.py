@@ -156,7 +156,7 @@ COUNTS = [(0, 1), (1, 1), (2, 5), (3, 40), (39, 40)]
 @pytest.mark.parametrize(("ones", "total"), COUNTS)
 def test_a_share_is_in_its_interval(ones: int, total: int) -> None:
     """Of the default method, whose two draws are all of its chance: both at once, in a square."""
-    mechanism = ratio.mechanism("kulesza_suresh_wang", dp.Budget(1.0), 1)
+    mechanism = ratio.METHODS["kulesza_suresh_wang"](dp.Budget(1.0), 1)
     numbers, chances = laplace(1.0, 50)
     first, second = (side.ravel() for side in np.meshgrid(numbers, numbers))
     counts = np.full(len(first), ones), np.full(len(first), total)

@@ -23,8 +23,6 @@ import pytest
 import beam_dp as dp
 from beam_dp.mechanisms.accounting.budget import Budget, check_total, cost_of_all, counted
 from beam_dp.mechanisms.accounting.zcdp import zcdp_rho
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import VALUE_CLIPS
@@ -50,11 +48,10 @@ from beam_dp.mechanisms.planning.compile import (
 from beam_dp.mechanisms.planning.program import Adaptive, Program
 from beam_dp.mechanisms.planning.request import CAP_SHARE, SEARCH_SHARE
 from beam_dp.mechanisms.search import AboveThreshold, ExponentialMechanism, NoisyBinarySearch
-from beam_dp.mechanisms.summaries import histograms
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure, Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from tests.doubles import Asked, ZeroNoise, compile_program
-from tests.reference import Row, table_of
+from tests.reference import Row, of_everybody, of_places, settled, table_of
 
 SMALL = Candidates.linear(0, 20, 1)
 METRICS = {
@@ -265,19 +262,11 @@ def test_a_program_survives_pickling():
 
 def cells_of(program: Program, rows: list[Row]) -> tuple[PartitionView, tuple[int, ...]]:
     """Return the summary of rows in partitions 0..2, and the shared clips drawn without noise."""
-    bounder = Bounder(ContributionBounds(None), program.fields, b"key")
-    columns = len(program.columns)
-    table = bounder.settle(bounder.prepare(table_of(rows, columns=columns)))
-    summary = histograms.summarise(histograms.Contributions(table), program.measures)
+    table = settled(rows, program.fields, len(program.columns))
     clips = ()
     if program.shared_measures:
-        people = histograms.summarise_people(
-            histograms.Contributions(table), program.shared_measures
-        )
-        clips = program.choose_clips(
-            PartitionView(people, np.zeros(len(people), np.int64), 1), ZeroNoise()
-        )
-    return PartitionView(summary, summary.partition[0].astype(np.int64), 3), clips
+        clips = program.choose_clips(of_everybody(table, program.shared_measures), ZeroNoise())
+    return of_places(table, program.measures, 3), clips
 
 
 def test_a_program_releases_every_metric_in_order():
@@ -319,10 +308,7 @@ def test_partitions_are_selected_by_their_people():
     request = SelectionRequest(Fraction(1), 1)
     program = compile_program([], Budget(1.0, 1e-6), 1, bound=1, selection=request)
     rows = [Row((person, 0), (person % 2 * (person < 4), 0), ()) for person in range(500)]
-    summary = histograms.summarise(
-        histograms.Contributions(table_of(rows, columns=0)), [Measure(WEIGHTS)]
-    )
-    view = PartitionView(summary, summary.partition[0].astype(np.int64), 3)
+    view = of_places(table_of(rows, columns=0), [Measure(WEIGHTS)], 3)
     assert view.histogram(0, 1)[0].ravel().tolist() == [498, 2, 0]
     # 498 are above the threshold; 2 people are kept with a chance of about 4e-6, nobody never.
     assert program.selection.threshold < 498
@@ -412,6 +398,8 @@ def test_the_sum_of_a_mean_has_two_thirds_and_noise_of_its_own(budget, partition
     costs = [cost_of_all([each.cost for each in step.release.spends]) for step in program.steps]
     assert costs[0].amount == 2 * costs[1].amount
     assert total.additive.joint is rows.additive.joint is None
+    of_noise = [step.additive.noise_cost.amount for step in program.steps]
+    assert partitions > 1 or of_noise[0] == 2 * of_noise[1]
     beside = compile_program([dp.Mean("v"), dp.Count()], budget, partitions, partitions=partitions)
     draws = {step.additive.joint for step in beside.steps}
     assert len(draws) == 1 and (None in draws) == (partitions > 1)
@@ -632,27 +620,17 @@ def test_laplace_or_gaussian_noise_is_taken_where_it_errs_less(everywhere):
         for place in (range(100) if everywhere else [person % 100])
     ]
     table = table_of(rows, columns=0)
-    people = histograms.summarise_people(histograms.Contributions(table), program.shared_measures)
-    nowhere = np.zeros(len(people), np.int64)
-    clips = program.choose_clips(PartitionView(people, nowhere, 1), ZeroNoise())
+    clips = program.choose_clips(of_everybody(table, program.shared_measures), ZeroNoise())
     assert program.with_better_noise(clips) == (program.gaussian if everywhere else program.steps)
-    summary, noise = (
-        histograms.summarise(histograms.Contributions(table), program.measures),
-        Asked(),
-    )
-    view = PartitionView(summary, summary.partition[0].astype(np.int64), 100)
-    [found] = program.release(view, clips, noise)
+    noise = Asked()
+    [found] = program.release(of_places(table, program.measures, 100), clips, noise)
     [(kind, _, size)] = noise.asked
     assert (kind, size) == ("gaussian" if everywhere else "laplace", 100)
     assert found.values == pytest.approx(1000.0 if everywhere else 10.0)
 
 
-def test_a_mean_alone_has_two_kinds_of_noise_and_a_share_has_one_draw():
-    """Two thirds are for the sum of a mean alone; beside a sum and a count both are equal."""
-    program = compile_program([dp.Mean("v")], Budget(1), 1, partitions=1)
-    total, count = (step.additive for step in program.steps)
-    assert total.joint is None and count.joint is None
-    assert total.noise_cost.amount == 2 * count.noise_cost.amount
+def test_a_mean_beside_its_parts_and_a_share_have_one_draw_each():
+    """Both parts are equal."""
     together = [dp.Mean("v"), dp.Sum("v"), dp.Count()]
     program = compile_program(together, Budget(1), 1, partitions=1)
     total, count = (step.additive for step in program.steps)

@@ -127,7 +127,7 @@ def test_extreme_budgets_and_sets_work(search):
 
 
 WRONG = [
-    (lambda kind, _: kind(1.0), TypeError, "budget must be a Budget, not 1.0"),
+    (lambda kind, _: kind(1.0), TypeError, "budget must be of type Budget, not 1.0"),
     (lambda kind, budget: kind(budget, 0), ValueError, "beta must be above 0 and below 1, not 0"),
     (lambda kind, budget: kind(budget, "x"), TypeError, "beta must be a real number"),
     (lambda kind, budget: kind(budget).shift(0), ValueError, "n must be an int of at least 1"),

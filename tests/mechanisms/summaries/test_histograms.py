@@ -11,9 +11,7 @@ import numpy as np
 import pytest
 
 from beam_dp.mechanisms.bounding import table as table_module
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
-from beam_dp.mechanisms.bounding.table import Field, Table
+from beam_dp.mechanisms.bounding.table import Field
 from beam_dp.mechanisms.metrics import quantiles, sums
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.planning.compile import Loss, compile_loss
@@ -21,7 +19,7 @@ from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.summaries import histograms, wire
 from beam_dp.mechanisms.summaries.histograms import ROWS, Measure, Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
-from tests.reference import Row, table_of
+from tests.reference import Row, settled
 
 UNIT = Fraction(1)
 STATISTICS = [
@@ -32,12 +30,6 @@ STATISTICS = [
     sums.PeopleCount(),
 ]
 VALUES = [None, -9, -1, 0, 0, 1, 2, 2, 5, 70]
-
-
-def settled(rows: list[Row], fields: tuple[Field, ...]) -> Table:
-    """Return the contributions without any bound, one line per person and partition."""
-    bounder = Bounder(ContributionBounds(None), fields, b"key")
-    return bounder.settle(bounder.prepare(table_of(rows)))
 
 
 def whole(rows: list[Row], loss: Loss, shards: int = 1) -> Summary:

@@ -11,13 +11,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from beam_dp.mechanisms.bounding.bounder import Bounder
-from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.bounding.table import Field, concatenate
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.mechanisms.summaries import histograms, wire
 from beam_dp.mechanisms.summaries.histograms import ROWS, Measure, norms, shares
-from tests.reference import Row, table_of
+from tests.reference import Row, settled
 
 STEPS = (1, 1 << 20)
 NORMS = pytest.mark.parametrize("norm", [1, 2])
@@ -128,20 +126,19 @@ def rows_of(seed: int) -> list[Row]:
     return rows + [Row((99, 0), (place, 0), ((1 << 80) + place,)) for place in range(2)]
 
 
-def settled(rows: list[Row]) -> histograms.Contributions:
-    bounder = Bounder(ContributionBounds(None), FIELDS, b"key")
-    return histograms.Contributions(bounder.settle(bounder.prepare(table_of(rows))))
+def contributions(rows: list[Row]) -> histograms.Contributions:
+    return histograms.Contributions(settled(rows, FIELDS))
 
 
 @pytest.mark.parametrize("summarised", [histograms.summarise, histograms.summarise_people])
 @pytest.mark.parametrize("seed", range(2))
 def test_merging_people_in_any_bundles_gives_the_same(seed: int, summarised) -> None:
     rows, draw = rows_of(seed), random.Random(seed)
-    whole = wire.pack(histograms.reduce(summarised(settled(rows), MEASURES), MEASURES))
+    whole = wire.pack(histograms.reduce(summarised(contributions(rows), MEASURES), MEASURES))
     for bundles in (2, 5, 41):
         where = {row.person: draw.randrange(bundles) for row in rows}
         parts = [
-            summarised(settled([row for row in rows if where[row.person] == each]), MEASURES)
+            summarised(contributions([row for row in rows if where[row.person] == each]), MEASURES)
             for each in set(where.values())
         ]
         while len(parts) > 1:
@@ -158,12 +155,12 @@ def test_a_person_counts_on_the_side_of_the_sum_of_their_numbers():
         for place, number in enumerate(own)
     ]
     measure = Measure(0, 0, (1, 4, 16), norm=1)
-    summary = histograms.summarise_people(settled(rows), [measure])
+    summary = histograms.summarise_people(contributions(rows), [measure])
     assert dict(zip(summary.bucket.tolist(), summary.people.tolist(), strict=True)) == {2: 1, 6: 2}
 
 
 def test_what_does_not_add_up_has_no_total():
     summary = histograms.summarise(
-        settled(rows_of(1)), [Measure(0, thresholds=(1,), additive=False)]
+        contributions(rows_of(1)), [Measure(0, thresholds=(1,), additive=False)]
     )
     assert len(summary) and not summary.total.any()

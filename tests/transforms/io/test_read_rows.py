@@ -9,15 +9,13 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from apache_beam.testing.util import assert_that
 
 from beam_dp.transforms.io import csv_files, open_files, parquet, records
 from beam_dp.transforms.io.file_format import Dialect, Wanted
 from beam_dp.transforms.io.formats import FORMATS, READ
 from beam_dp.transforms.io.read_rows import ReadRows
+from tests.hostile import support
 from tests.hostile.inserted import readers
-
-FOUND: list[Any] = []
 
 
 def read_jsonl_bytes(tmp_path: Path, content: bytes) -> list[Any]:
@@ -26,18 +24,12 @@ def read_jsonl_bytes(tmp_path: Path, content: bytes) -> list[Any]:
     return readers.json_rows(path, ("who", "what"))
 
 
-def keep(elements: list[Any]) -> None:
-    for element in elements:
-        rows = element.to_pylist() if isinstance(element, pa.RecordBatch) else [element]
-        FOUND.extend(tuple(row.values()) for row in rows)
-
-
 def read_all(pattern: str, columns: list[str], numbers: tuple[str, ...] = ()) -> list[Any]:
     """The rows of a whole pipeline, sorted."""
-    FOUND.clear()
     with beam.Pipeline(runner="FnApiRunner") as p:
-        assert_that(p | ReadRows(pattern, columns, numbers), keep)
-    return sorted(FOUND)
+        found = support.keep(p | ReadRows(pattern, columns, numbers))
+    rows = (e.to_pylist() if isinstance(e, pa.RecordBatch) else [e] for e in found)
+    return sorted(tuple(row.values()) for each in rows for row in each)
 
 
 def failure_of(pattern: str, columns: list[str], numbers: tuple[str, ...] = ()) -> BaseException:

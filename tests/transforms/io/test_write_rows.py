@@ -32,8 +32,12 @@ def row_of(cells: Sequence[Any]) -> beam.Row:
     return beam.Row(day=cells[0], count=cells[1], sum=cells[2])
 
 
-def write(path: Path, rows: list[tuple[Any, ...]], **options: Any) -> Path:
+def write(
+    path: Path, rows: list[tuple[Any, ...]], record: dict[str, Any] | None = None, **options: Any
+) -> Path:
     with beam.Pipeline(runner="FnApiRunner") as p:
+        if record is not None:
+            options["record"] = p | "Record" >> beam.Create([record])
         released = (
             p | beam.Create(rows, reshuffle=False) | beam.Map(row_of).with_output_types(SCHEMA)
         )
@@ -221,23 +225,15 @@ def test_rows_without_a_schema_need_columns(tmp_path: Path) -> None:
         _ = rows | WriteRows(str(tmp_path / "out.csv"))
 
 
-def with_record(path: Path, record: dict[str, Any], **options: Any) -> None:
-    """Write ROWS with a record beside them."""
-    with beam.Pipeline(runner="FnApiRunner") as p:
-        rows = p | beam.Create(ROWS, reshuffle=False) | beam.Map(row_of).with_output_types(SCHEMA)
-        known = p | "Record" >> beam.Create([record])
-        _ = rows | WriteRows(str(path), record=known, **options)
-
-
 def test_a_record_stands_beside_the_file_and_an_older_one_is_replaced_on_demand_only(
     tmp_path: Path,
 ) -> None:
     path, beside = tmp_path / "out.csv", tmp_path / "out.csv.json"
     beside.write_text("kept")
     with pytest.raises(ValueError, match=r"path must name a new file, not '.*out\.csv\.json'"):
-        with_record(path, {})
+        write(path, ROWS, {})
     assert beside.read_text() == "kept" and not path.exists()
-    with_record(path, {"spent": "1/3"}, overwrite=True)
+    write(path, ROWS, {"spent": "1/3"}, overwrite=True)
     assert json.loads(beside.read_text()) == {"spent": "1/3"} and len(read(path)) == 4
 
 
@@ -246,6 +242,6 @@ def test_where_a_record_cannot_be_written_both_files_stay_as_they_were(tmp_path:
     path.write_text("old")
     beside.write_text("old record")
     with pytest.raises(ValueError, match="Out of range float values"):
-        with_record(path, {"spent": math.nan}, overwrite=True)
+        write(path, ROWS, {"spent": math.nan}, overwrite=True)
     assert (path.read_text(), beside.read_text()) == ("old", "old record")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["out.csv", "out.csv.json"]

@@ -133,8 +133,7 @@ def run(
     """
     bounds = ContributionBounds(bound)
     summarise, draw = steps_of(program, noise or ZeroNoise(), bounds, first=bound is None)
-    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    with beam.Pipeline(options=flags) as pipeline:
+    with beam.Pipeline("FnApiRunner", PipelineOptions([], **options)) as pipeline:
         drawn = pipeline | beam.Create(rows, reshuffle=False) | summarise | draw
         _ = drawn | beam.FlatMap(Block.rows, PUBLIC) | "See" >> beam.Map(see, "rows")
         for name in ("chosen", "selected"):

@@ -26,6 +26,7 @@ from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.stages import bound_and_summarise
 from beam_dp.transforms.stages.bound_and_summarise import SHARED, Collect, Settle, Summarise
 from tests.doubles import compile_program
+from tests.hostile import support
 
 KEY = bytes(range(32))
 TOP = (1 << 200,)
@@ -76,13 +77,6 @@ def check(element: tuple[int, typing.Iterable[bytes]]) -> tuple[int, list[tuple[
     return element[0], facts(list(element[1]), measures)
 
 
-SEEN: list[Any] = []
-
-
-def see(element: Any) -> None:
-    SEEN.append(element)
-
-
 def run(
     rows: Sequence[object], bounds: ContributionBounds = BOUNDS, **options: Any
 ) -> dict[int, Any]:
@@ -90,12 +84,10 @@ def run(
     shards, buckets = options.pop("shards", 8), options.pop("buckets", 3)
     bounder = Bounder(bounds, FIELDS, KEY)
     transform = Summarise(layout(), bounder, MEASURES, SHARED_MEASURES, buckets, shards)
-    SEEN.clear()
-    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    with beam.Pipeline(options=flags) as pipeline:
+    with beam.Pipeline("FnApiRunner", PipelineOptions([], **options)) as pipeline:
         collection = pipeline | beam.Create(rows, reshuffle=len(rows) > 1)
-        _ = collection | transform | beam.Map(check) | beam.Map(see)
-    return dict(SEEN)
+        found = support.keep(collection | transform | beam.Map(check))
+    return dict(found)
 
 
 def merged(found: dict[int, Any]) -> list[Any]:
@@ -141,13 +133,12 @@ class GiveTables(beam.DoFn):
 
 
 def test_rows_with_a_schema_arrive_as_tables(expected: dict[int, Any]) -> None:
-    SEEN.clear()
     bounder = Bounder(BOUNDS, FIELDS, KEY)
     transform = Summarise(layout(), bounder, MEASURES, SHARED_MEASURES, 3, 8)
     with beam.Pipeline(runner="FnApiRunner") as pipeline:
         rows = pipeline | beam.Create([0]) | beam.ParDo(GiveTables())
-        _ = rows | transform | beam.Map(check) | beam.Map(see)
-    assert dict(SEEN) == expected
+        found = support.keep(rows | transform | beam.Map(check))
+    assert dict(found) == expected
 
 
 def test_empty_input_still_fills_every_bucket() -> None:

@@ -55,8 +55,7 @@ def aggregate() -> dp.PrivateAggregate:
 
 def read_twice(transform: beam.PTransform, rows: list[Any] | None = None, **options: Any) -> None:
     """Run a release with two consumers, one of them behind a shuffle of its own."""
-    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    with beam.Pipeline(options=flags) as pipeline:
+    with beam.Pipeline("FnApiRunner", PipelineOptions([], **options)) as pipeline:
         found = pipeline | beam.Create(ROWS if rows is None else rows, reshuffle=False) | transform
         _ = found | "First" >> beam.Map(see, "first")
         _ = found | "Shuffle" >> beam.Reshuffle() | "Second" >> beam.Map(see, "second")
@@ -110,8 +109,7 @@ def pieces() -> tuple[Summarise, draw_once.DrawOnce]:
 
 def seen_behind(step: beam.PTransform, summarise: Summarise, **options: Any) -> list[Any]:
     SEEN.clear()
-    flags = PipelineOptions.from_dictionary({"runner": "FnApiRunner", **options})
-    with beam.Pipeline(options=flags) as pipeline:
+    with beam.Pipeline("FnApiRunner", PipelineOptions([], **options)) as pipeline:
         drawn = pipeline | beam.Create(ROWS) | summarise | step
         _ = drawn | beam.FlatMap(Block.rows, PUBLIC_KEYS) | "See" >> beam.Map(see, "step")
     return SEEN["step"]

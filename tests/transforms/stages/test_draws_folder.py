@@ -43,16 +43,21 @@ def test_a_draw_that_fails_commits_nothing(tmp_path: Path) -> None:
     assert os.listdir(folder.path) == ["made"]
 
 
-def test_who_is_late_drops_its_draw(tmp_path: Path) -> None:
-    """Another attempt commits between the look at the folder and the commit."""
-    folder = DrawsFolder.made_in(str(tmp_path))
+def late_and_early(folder: DrawsFolder) -> list[bytes]:
+    """Return what two attempts read: one commits between the look at the folder and the commit."""
     early: list[bytes] = []
 
     def late() -> bytes:
         early.append(folder.once("clips", fresh))
         return fresh()
 
-    assert folder.once("clips", late) == early[0]
+    return [folder.once("clips", late), *early]
+
+
+def test_who_is_late_drops_its_draw(tmp_path: Path) -> None:
+    folder = DrawsFolder.made_in(str(tmp_path))
+    late, early = late_and_early(folder)
+    assert late == early
     assert sorted(os.listdir(folder.path)) == ["clips", "made"]
 
 
@@ -86,14 +91,8 @@ def test_attempts_that_are_killed_leave_one_draw(tmp_path: Path, tries: int) -> 
 
 def test_two_draws_would_be_noticed(tmp_path: Path) -> None:
     folder = DrawsFolder.made_in(str(tmp_path))
-    broken = Overwriting(folder.path, folder.secret)
-    drawn: list[bytes] = []
-
-    def late() -> bytes:
-        drawn.append(broken.once("clips", fresh))
-        return fresh()
-
-    assert broken.once("clips", late) != drawn[0]
+    late, early = late_and_early(Overwriting(folder.path, folder.secret))
+    assert late != early
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.stages import bound_and_summarise, draw_once, guards
 from beam_dp.transforms.stages.bound_and_summarise import ReduceShards, bucket_of
 from beam_dp.transforms.stages.draw_once import bucket_count
+from tests.hostile import support
 from tests.transforms.stages.test_bound_and_summarise import layout
 
 MOST = 4000
@@ -154,18 +155,10 @@ def test_the_limit_finds_every_mutant(
 
 
 def released(metrics: Sequence[Any], given: pa.Table) -> dict[str, Any]:
-    SEEN.clear()
     with dp.testing.without_noise(), beam.Pipeline(runner="FnApiRunner") as pipeline:
-        found = pipeline | beam.Create([given], reshuffle=False) | private(metrics)
-        _ = found | beam.Map(see)
-    return {key: numbers for key, *numbers in SEEN}
-
-
-SEEN: list[tuple[Any, ...]] = []
-
-
-def see(row: Any) -> None:
-    SEEN.append(tuple(row))
+        rows = pipeline | beam.Create([given], reshuffle=False) | private(metrics)
+        found = support.keep(rows)
+    return {key: numbers for key, *numbers in found}
 
 
 @pytest.mark.filterwarnings("ignore::beam_dp.transforms.stages.noise_off.NotPrivate")
