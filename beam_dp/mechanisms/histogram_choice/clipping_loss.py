@@ -339,7 +339,8 @@ class ClippingLoss:
 
     *Different values* (`covers`). People keep K values, which are S different ones: of what is
     lost, the part min(1, S / K) is given back. Those above the clip may own rarer values than
-    others: an interval has all of the loss, with p = 1. So it has `uncovered`.
+    others: an interval has all of the loss, with p = 1. Where a smaller clip than that of the
+    histogram covers nearly as much, it has that part of the loss, and `uncovered`.
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).
@@ -467,7 +468,8 @@ class ClippingLoss:
         else:
             other = sizes**2 / sums[1]
         share = np.maximum(self.spread * np.maximum(sizes / sums[0], other), NET * rows)
-        more = self._sum_of_norm(sums[3] * self.scale)[1]
+        net = sums[3] * self.scale
+        more = self._sum_of_norm(net)[1] * (self._counted(net) if self.uncovered else 1.0)
         distances = []
         for sign, side, uncovered in ((-1, self.below, 0.0), (1, self.above, self.uncovered)):
             total, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))

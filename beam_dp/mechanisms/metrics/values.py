@@ -158,10 +158,10 @@ class CoveringRelease(AdditiveRelease):
     The histogram of norms takes every value of a person for their own. So the clip C that it
     chooses is an upper end: where people share values, a far smaller clip D covers nearly as many,
     and `CoverageSearch` finds it. In the theorem of `AdditiveRelease` D is a clip that was
-    released. An interval has what one octave more may cover (`CoverageSearch.most`), or less up to
-    C, for all that clips between D and C cover, and what people lose beyond C by the histogram: an
-    estimate, as what is covered mostly falls from octave to octave (`benchmarks.many_partitions`).
-    Nothing of it is given back.
+    released. For all that clips between D and C cover more, an interval has what the next octave may
+    cover (`CoverageSearch.most`), or less up to C. For what people lose beyond C by the histogram
+    it has the part of what they keep that is no one else's (`ClippingLoss`). Both are estimates,
+    which `benchmarks.many_partitions` counts. Nothing is given back.
 
     Attributes:
         search: chooses the clip by what it covers.
@@ -215,7 +215,11 @@ class CoveringRelease(AdditiveRelease):
             return loss
         root, worth = self._root_and_worth(clipped.histogram, clipped.partitions)
         wider = float(min(largest - clipped.clip, clipped.clip) * self.unit)
-        return dataclasses.replace(loss, lost=0.0, uncovered=root * self.search.most(worth) * wider)
+        least = max(clipped.clip, self.measure.fine)
+        at = dataclasses.replace(clipped, index=self.measure.thresholds.index(int(least)))
+        kept = super()._loss(at, bound, noise).kept * float(clipped.clip / least)
+        more = root * self.search.most(worth) * wider
+        return dataclasses.replace(loss, lost=0.0, kept=kept, uncovered=more)
 
 
 @dataclasses.dataclass(frozen=True)
