@@ -81,7 +81,7 @@ def test_files_of_every_format_with_all_that_is_chosen_privately(
     source, out = tmp_path / f"in.{before}", tmp_path / f"out.{after}"
     write(source, [*VISITS, LONER])
     asked = ["--people_count", "--count", "--sum", "minutes", "--mean", "minutes"]
-    asked += ["--max", "minutes", "--median", "minutes"]
+    asked += ["--max", "minutes", "--median", "minutes", "--distinct_count", "clicked"]
     people = ["--person", "visitor", "--partition", "day"]
     # A person alone is named with probability at most delta.
     kept = PUBLIC if public else ["--delta", "1e-12"]
@@ -94,6 +94,7 @@ def test_files_of_every_format_with_all_that_is_chosen_privately(
         assert float(row["mean_minutes"]) == pytest.approx(sum(minutes) / len(minutes), rel=0.02)
         assert float(row["max_minutes"]) == pytest.approx(max(minutes), abs=2)
         assert float(row["median_minutes"]) == pytest.approx(29.5, abs=3)
+        assert int(row["distinct_clicked"]) == 2
 
 
 def test_rows_with_two_owners(job_options: PipelineOptions, tmp_path: Path) -> None:

@@ -228,8 +228,8 @@ class DistinctCount(Clippable, OfColumn):
 
     By default a clip C is chosen privately, noise of its size is added, and a value that several
     people have needs one of them, or parts of several. Of one partition C is a number of values
-    per person, chosen by what it makes of the number (`TwoPhaseDistinct`). Of several it clips a
-    person's numbers of values in all partitions together (`CoveredValues`). With a given `clip` a
+    per person, of several it clips a person's numbers of values in all partitions together. It is
+    chosen by how many values it covers (`TwoPhaseDistinct`, `CoveringRelease`). With a given `clip` a
     person has at most so many values in each partition, and pays in each of them. A `search` looks
     at the relaxed removal loss instead: a value counts only if no T people can remove it.
 
