@@ -13,7 +13,7 @@ from typing import Any
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.report import amount
-from beam_dp.results.shown_numbers import plain
+from beam_dp.results.shown_numbers import one_line
 from beam_dp.results.view import NOT_PRIVATE, left_out, zeros
 from beam_dp.spending.ledger import Balance
 from beam_dp.text.text_tables import shortened
@@ -72,14 +72,14 @@ def _line(text: str) -> str:
 
 
 def _names(names: Iterable[object]) -> str:
-    return ", ".join(f"`{plain(name)}`" for name in names)
+    return ", ".join(f"`{one_line(name)}`" for name in names)
 
 
 def _release(record: Mapping[str, Any]) -> dict[str, str]:
     """Return what was released, and how."""
     given = {**record.get("job", {}), **record["parameters"]}
     asked, kept = (
-        [f"{name}: `{plain(_line(text_of(given[name])))}`" for name in names if given.get(name)]
+        [f"{name}: `{one_line(_line(text_of(given[name])))}`" for name in names if given.get(name)]
         for names in (
             ("query", "ledger_period", "metrics", "bounds"),
             ("top_partitions", "suppress"),
@@ -94,7 +94,7 @@ def _release(record: Mapping[str, Any]) -> dict[str, str]:
         for each in record.get("releases", ())
     ]
     return {
-        "name": plain(name),
+        "name": one_line(name),
         "slug": re.sub("[^a-z0-9]+", "-", _ENDING.sub("", name.lower())).strip("-") or "release",
         "date": str(record.get("date", ""))[:10],
         "numbers": _names(names[0] for names in record["columns"]["numbers"]),
@@ -102,7 +102,7 @@ def _release(record: Mapping[str, Any]) -> dict[str, str]:
         "asked": "; ".join(asked),
         "kept": "; ".join(kept),
         "left_out": "; ".join([left_out(record), *zeros(record)]),
-        "mechanisms": "\n".join(f"- {shortened(plain(line))}" for line in (*chosen, *drawn)),
+        "mechanisms": "\n".join(f"- {shortened(one_line(line))}" for line in (*chosen, *drawn)),
         "versions": ", ".join(map(" ".join, record.get("versions", {}).items())),
     }
 
@@ -124,7 +124,7 @@ def _protection(record: Mapping[str, Any]) -> dict[str, str]:
         unit = "owner of a row"
         neighbours = f"all rows that have one owner, in whichever of {_names(owners)}"
     if period:
-        unit = f"person and {plain(period)}"
+        unit = f"person and {one_line(period)}"
         neighbours = f"the rows of one {_names([period])} of one person in {_names(owners)}"
         further = f" All rows of a person with n values of {_names([period])} are n such steps."
     partitions = "That there is one partition, of all rows."
@@ -157,9 +157,9 @@ def _cost(record: Mapping[str, Any], balance: Balance | None, audited: str) -> d
     for each in record.get("spent", ()):
         label, _, use = each["on"].rpartition(": ")
         on = f"{metrics[label]}, {use}" if label in metrics else metrics.get(use, each["on"])
-        lines.append(f"{plain(on)}: {amount(each)}, {each['times']} times")
+        lines.append(f"{one_line(on)}: {amount(each)}, {each['times']} times")
     if tables := record.get("job", {}).get("tables"):
-        lines.append(f"One of {plain(tables)}")
+        lines.append(f"One of {one_line(tables)}")
     if audited:
         lines.append(f"Audited on made-up rows of these columns: {audited}")
     if balance is not None:

@@ -25,7 +25,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.accounting.periods import in_unit
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.results.shown_numbers import ShownNumber, plain
+from beam_dp.results.shown_numbers import ShownNumber, one_line
 from beam_dp.results.view import Series, View, label_of
 from beam_dp.text.text_tables import short, shortened
 from beam_dp.transforms.io import whole_files
@@ -72,15 +72,15 @@ def _template(number_style: str) -> Any:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_FOLDER),
         autoescape=True,
-        finalize=lambda value: value if isinstance(value, Markup) else plain(value),
+        finalize=lambda value: value if isinstance(value, Markup) else one_line(value),
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (plain, short, shortened, rational, amount, text_of)
+    filters = (one_line, short, shortened, rational, amount, text_of)
     environment.filters.update({function.__name__: function for function in filters})
     signs = _STYLE.fullmatch(number_style)
     environment.filters["styled"] = lambda text: Markup(
-        styled(text if isinstance(text, Markup) else escape(plain(text)), signs)
+        styled(text if isinstance(text, Markup) else escape(one_line(text)), signs)
     )
     return environment.get_template("report.html")
 

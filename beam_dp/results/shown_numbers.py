@@ -172,7 +172,7 @@ def _finite(cell: object) -> float | None:
     return cell if isinstance(cell, (int, float)) and math.isfinite(cell) else None
 
 
-def plain(value: object, most: int = 0) -> str:
+def one_line(value: object, most: int = 0) -> str:
     """Return a value as text of one line, of at most `most` columns; 0: of any length."""
     text = "".join(
         sign.encode("unicode_escape").decode() if unicodedata.category(sign) in _HIDDEN else sign

@@ -15,7 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from beam_dp.mechanisms.consistency.tables import interval_of_sum
-from beam_dp.results.shown_numbers import MARK, UNKNOWN, ComputedNumber, ShownNumber, plain, shown
+from beam_dp.results.shown_numbers import (
+    MARK,
+    UNKNOWN,
+    ComputedNumber,
+    ShownNumber,
+    one_line,
+    shown,
+)
 from beam_dp.text.plan import protected
 from beam_dp.text.text_tables import text_table, wrapped
 from beam_dp.transforms.run_record import COLUMNS, SUMS, text_of
@@ -118,20 +125,20 @@ class View:
     def owners(self) -> list[str]:
         """The columns of the person: several where rows have several owners."""
         person = self.record.get("parameters", {}).get("person", [])
-        return [plain(name) for name in ([person] if isinstance(person, str) else person)]
+        return [one_line(name) for name in ([person] if isinstance(person, str) else person)]
 
     @property
     def period(self) -> str | None:
         """The column of the period; None: a person is protected with all rows."""
         period = self.record.get("parameters", {}).get("period")
-        return None if period is None else plain(period)
+        return None if period is None else one_line(period)
 
     @property
     def unit(self) -> str:
         """What to say of several owners, or of periods; "" for one person with all rows."""
         known = self.record.get("parameters", {})
         texts = [
-            known.get(name) and plain(known[name]) for name in ("ledger_period", "period_source")
+            known.get(name) and one_line(known[name]) for name in ("ledger_period", "period_source")
         ]
         return protected(self.owners, self.period, self.record.get("budget", {}), *texts)
 
@@ -182,7 +189,7 @@ class View:
         metrics = zip(self.record[COLUMNS]["numbers"], parameters.get("metrics", ()), strict=False)
         given = ((names[0], each["clip"]) for names, each in metrics if each.get("clip"))
         return ", ".join(
-            texts + [f"clip={_decimal(clip)} of {plain(name)}" for name, clip in given]
+            texts + [f"clip={_decimal(clip)} of {one_line(name)}" for name, clip in given]
         )
 
     def doubts(self) -> list[str]:
@@ -191,7 +198,7 @@ class View:
         suppress = self.record.get("parameters", {}).get("suppress")
         counts = {each.name: int(each.doubts.sum()) for each in self.series if each.numbers}
         if total := sum(counts.values()):
-            named = (f"{count:,} of {plain(name)}" for name, count in counts.items() if count)
+            named = (f"{count:,} of {one_line(name)}" for name, count in counts.items() if count)
             all_numbers = f"{MARK} {total:,} of {len(self.keys) * len(counts):,} numbers"
             of_each = ", ".join(named)
             why = (
@@ -213,7 +220,7 @@ class View:
         empty = [each.name for each in self.series if all(n.value is None for n in each.numbers)]
         if empty and self.keys and not suppress:
             texts.append(
-                f"{', '.join(map(plain, empty))}: no number could be released. There are too few "
+                f"{', '.join(map(one_line, empty))}: no number could be released. There are too few "
                 "people, or too few whose number is not 0 (of a spread: whose numbers "
                 "differ), or the column of the input holds no plain numbers (1234.5 is one, "
                 "1,234.5 and text are none)"
@@ -233,7 +240,7 @@ class View:
     @property
     def together(self) -> str:
         """What to say of the tables of one run, of which it is one; "" for one alone."""
-        return plain(self.record.get("job", {}).get("tables", ""))
+        return one_line(self.record.get("job", {}).get("tables", ""))
 
     def text(self, columns: int | None = None) -> str:
         """Return the first rows as `number [low, high]`, with remarks.
@@ -248,10 +255,12 @@ class View:
     def _columns(self) -> list[list[str]]:
         """Return the cells of the first rows by column, below their headings."""
         keys = [
-            [plain(name, _KEY), *(plain(key[at], _KEY) for key in self.keys[:ROWS])]
+            [one_line(name, _KEY), *(one_line(key[at], _KEY) for key in self.keys[:ROWS])]
             for at, name in enumerate(self.by)
         ]
-        return keys + [[plain(each.name), *map(str, each.numbers[:ROWS])] for each in self.series]
+        return keys + [
+            [one_line(each.name), *map(str, each.numbers[:ROWS])] for each in self.series
+        ]
 
     def _remarks(self) -> list[str]:
         left = len(self.keys) - ROWS
@@ -262,7 +271,7 @@ class View:
 
 def zeros(record: Mapping[str, Any]) -> list[str]:
     """Return what to say of means beside a sum and a count; [] without any."""
-    means = map(plain, record.get("parameters", {}).get("means_of_sums", ()))
+    means = map(one_line, record.get("parameters", {}).get("means_of_sums", ()))
     rule = "beside a sum and a count, empty cells count as 0, unless own_count is given"
     return [f"{mean}: {rule}" for mean in means]
 
@@ -279,23 +288,23 @@ def left_out(record: Mapping[str, Any]) -> str:
     person, period = parameters["person"], parameters.get("period")
     owners = " and ".join([person] if isinstance(person, str) else person)
     by = list(parameters.get("partition") or ())
-    needed = " or ".join(map(plain, dict.fromkeys(filter(None, [owners, period, *by]))))
+    needed = " or ".join(map(one_line, dict.fromkeys(filter(None, [owners, period, *by]))))
     texts = ["rows that cannot be read", f"rows without {needed}"]
     if record.get("job", {}).get("query"):
         texts.append("rows that the query drops")
     if parameters.get("ledger_period"):
-        texts.append(f"rows of other periods than {plain(parameters['ledger_period'])}")
+        texts.append(f"rows of other periods than {one_line(parameters['ledger_period'])}")
     if keys := (parameters.get("partitions") or {}).get("keys"):
-        texts.append(f"rows with {', '.join(map(plain, by))} other than the {keys:,} named")
+        texts.append(f"rows with {', '.join(map(one_line, by))} other than the {keys:,} named")
     metrics = parameters.get("metrics") or [parameters.get("statistic") or {}]
     columns = dict.fromkeys(each["column"] for each in metrics if each.get("column"))
     if columns:
-        texts.append(f"cells of {', '.join(map(plain, columns))} without a plain value")
+        texts.append(f"cells of {', '.join(map(one_line, columns))} without a plain value")
     for each in metrics:
         low, *_, high = map(_decimal, each.get("edges") or ("-inf", "inf"))
         if (low, high) != ("-inf", "inf"):
             texts.append(
-                f"people whose number of {plain(each['column'])} is outside {low} to {high}"
+                f"people whose number of {one_line(each['column'])} is outside {low} to {high}"
             )
     bounds = parameters.get("bounds") or {}
     limits = [bounds.get(name) for name in ("rows_per_partition", "rows")]

@@ -170,7 +170,7 @@ class PrivateAggregate(RowsOfPeople):
         checks.require(self._drawn is None, _SUBJECT, "each object", rule, hint)
         self._layout = layout = self._laid_out(self._program.columns)
         is_engine = guards.may_recompute(pcoll.pipeline)
-        places = draw_once.BucketPartitions(
+        partitions = draw_once.BucketPartitions(
             layout, draw_once.bucket_count(layout, self._program.keep_rows, is_engine)
         )
         noise = noise_off.noise()
@@ -181,18 +181,18 @@ class PrivateAggregate(RowsOfPeople):
         first, private = None, program.selection is not None
         if program.request.chooses or private:
             how = program, noise, draws
-            select = functools.partial(draw_once.DrawSelection, *how, places.buckets)
+            select = functools.partial(draw_once.DrawSelection, *how, partitions.buckets)
             first = First(program, draw_once.ChooseParameters(*how), select if private else None)
         summaries = pcoll | "Summarise" >> Summarise(
             layout,
             Bounder(bounds, program.fields, layout.key, keep_rows=program.keep_rows),
             program.measures,
             program.shared_measures,
-            places.buckets,
+            partitions.buckets,
             self.shards,
             first,
         )
-        draw = draw_once.DrawOnce(program, places, noise, first, draws, not self.agrees)
+        draw = draw_once.DrawOnce(program, partitions, noise, first, draws, not self.agrees)
         released = summaries | "ReleaseNumbers" >> draw
         self._drawn = draw.drawn
         return released if self.agrees else self.named(released)

@@ -313,7 +313,7 @@ def agreed(_: bytes, plan: AgreeingTables, *drawn: Iterable[Block]) -> Iterator[
     names: list[Sequence[Key]] = [
         Block(keys).named(None) if public is None else public.keys for (keys, _), public in pairs
     ]
-    links = [_joined(plan, link, names) for link in reversed(plan.links)][::-1]
+    links = [_with_parents(plan, link, names) for link in reversed(plan.links)][::-1]
     tables = [
         table._replace(size=len(keys)) for (_, table), keys in zip(gathered, names, strict=True)
     ]
@@ -349,11 +349,11 @@ def _gathered(blocks: Iterable[Block], program: Program) -> tuple[np.ndarray, Dr
     order = np.argsort(np.array([*texts], keys.dtype), kind="stable")
     parts = zip(*(block.drawn for block in every), strict=True)
     sums = draw_once.added([draw_once.sums_of(block, program) for block in every])
-    drawn = [Released.joined(part).take(order) for part in parts]
+    drawn = [Released.concatenated(part).take(order) for part in parts]
     return keys[order], DrawnTable(program, drawn, sums, len(keys))
 
 
-def _joined(plan: AgreeingTables, link: Link, names: list[Sequence[Key]]) -> Link:
+def _with_parents(plan: AgreeingTables, link: Link, names: list[Sequence[Key]]) -> Link:
     """Return a link with the parents of what was selected; missing ones join the names.
 
     Args:

@@ -40,6 +40,7 @@ from beam_dp.transforms.stages.bound_and_summarise import (
     adapted,
     open_bucket,
 )
+from beam_dp.transforms.stages.draw_once import BucketPartitions
 from beam_dp.transforms.stages.draws_folder import Barriers
 
 Numbers = Mapping[Key, tuple[Any, ...]]
@@ -140,12 +141,12 @@ class _Rehearsal:
             summary, _ = open_bucket(self._summaries(chosen, None)[0], made.measures)
             selected = [draw_once.named_partitions(0, summary)]
         choices = chosen, selected
-        buckets, places = self._summaries(*choices), draw_once.BucketPartitions(self.layout, 1)
+        buckets, partitions = self._summaries(*choices), BucketPartitions(self.layout, 1)
         if adapted(made, *choices).shared_measures:
-            covered = draw_once.covered((0, buckets[0]), made, places, *choices)
+            covered = draw_once.covered((0, buckets[0]), made, partitions, *choices)
             given = made, *how, *choices, covered
             [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), *given)
-        further = made, places, *how, clips, *choices
+        further = made, partitions, *how, clips, *choices
         drawn = draw_once.draw_bucket((0, buckets[0]), *further)
         return [block for key, (_, block) in drawn if key != draw_once.START]
 

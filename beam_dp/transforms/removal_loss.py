@@ -124,10 +124,12 @@ class RemovalLoss(RowsOfPeople):
         bounder = Bounder(self._bounds, loss.fields, layout.key, keep_rows=loss.keep_rows)
         is_engine = guards.may_recompute(pcoll.pipeline)
         buckets = draw_once.bucket_count(layout, loss.keep_rows, is_engine)
-        places = draw_once.BucketPartitions(layout, buckets)
+        partitions = draw_once.BucketPartitions(layout, buckets)
         names = (*output_names.field_names(self.partition, ()), "profile")
         kinds = [Any for _ in self.partition] + [list[float]]
         kind = row_type(list(zip(names, kinds, strict=True)))
-        summarise = Summarise(layout, bounder, measures_of(loss), (), places.buckets, self.shards)
-        profiles = quick_steps.flat_mapped(_profiles, loss, places, names)
+        summarise = Summarise(
+            layout, bounder, measures_of(loss), (), partitions.buckets, self.shards
+        )
+        profiles = quick_steps.flat_mapped(_profiles, loss, partitions, names)
         return pcoll | "Summarise" >> summarise | "Profiles" >> profiles.with_output_types(kind)

@@ -57,10 +57,10 @@ def facts(release: Any, job: Mapping[str, Any] | None) -> Record:
         "transform": type(release).__name__,
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "parameters": {**plain(_fields(release)), **computed},
+        "parameters": {**json_value(_fields(release)), **computed},
         COLUMNS: columns(release),
     }
-    return known if job is None else {**known, "job": plain(job)}
+    return known if job is None else {**known, "job": json_value(job)}
 
 
 def columns(release: Any) -> Record:
@@ -79,7 +79,7 @@ def versions() -> dict[str, str]:
     return by_name
 
 
-def plain(value: object) -> Any:
+def json_value(value: object) -> Any:
     """Return a parameter in types that JSON has; a function by name, public keys by number."""
     match value:
         case None | bool() | int() | str():
@@ -93,13 +93,13 @@ def plain(value: object) -> Any:
         case PublicPartitions():
             return {"type": "PublicPartitions", "keys": len(value.keys)}
         case Mapping():
-            return {str(name): plain(part) for name, part in value.items()}
+            return {str(name): json_value(part) for name, part in value.items()}
         case list() | tuple():
-            return [plain(part) for part in value]
+            return [json_value(part) for part in value]
         case type():
             return value.__name__
     if dataclasses.is_dataclass(value):
-        return {"type": type(value).__name__, **plain(_fields(value))}
+        return {"type": type(value).__name__, **json_value(_fields(value))}
     return _named(value) if callable(value) else type(value).__name__
 
 
@@ -115,7 +115,7 @@ def file_names(paths: str) -> str:
 
 def text_of(value: object) -> str:
     """Return a parameter in words, also one of a record: `Sum(column=spent, clip=9)`."""
-    found = repr(value) if isinstance(value, Budget) else plain(value)
+    found = repr(value) if isinstance(value, Budget) else json_value(value)
     if isinstance(found, dict):
         parts = [
             f"{name}={text_of(part)}"

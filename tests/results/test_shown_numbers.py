@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from beam_dp.results.shown_numbers import ComputedNumber, plain, shown, width
+from beam_dp.results.shown_numbers import ComputedNumber, one_line, shown, width
 
 INF, NAN = math.inf, math.nan
 
@@ -72,7 +72,7 @@ def test_the_shown_interval_holds_the_exact_one(one, two, three):
     ],
 )
 def test_what_acts_is_shown_by_its_number(text, most, seen):
-    assert plain(text, most) == seen
+    assert one_line(text, most) == seen
     assert not most or width(seen) <= most
 
 

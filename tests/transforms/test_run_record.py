@@ -117,7 +117,7 @@ class Point:
     ],
 )
 def test_parameters_become_plain_values(value: object, expected: object) -> None:
-    found = run_record.plain(value)
+    found = run_record.json_value(value)
     assert found == expected and type(found) is type(expected)
     json.dumps(found, allow_nan=False)
 

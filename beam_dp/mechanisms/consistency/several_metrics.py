@@ -130,7 +130,7 @@ def agree(
         for columns, units, each, sides in zip(out, whole, shown, opened, strict=True):
             others = [_other(side, whole, shown, float(unit)) for side in sides]
             exact = integers.concatenate([units, *(left for left, _ in others)])
-            ends = Released.joined([each.numbers, *(left for _, left in others)])
+            ends = Released.concatenated([each.numbers, *(left for _, left in others)])
             ends = ends.moved_inside(0.0, np.inf) if is_least_0 else ends
             columns[at] = Released.to_ends(integers.scale(exact, unit), ends.low, ends.high)
     for at, mean in enumerate(metrics):
@@ -159,7 +159,7 @@ def _shown(
         if missing := table.size - len(own.values):
             link = next(each for each in links if each.coarse == at)
             sums = agreement.sums(link.parents, made[link.fine].numbers.values, table.size)
-            own = Released.joined([own, Released.between(sums[-missing:], np.inf, np.inf)])
+            own = Released.concatenated([own, Released.between(sums[-missing:], np.inf, np.inf)])
         made[at] = ReleasedTable(own, table.noise(parts))
     return [made[at] for at in sorted(made)]
 
@@ -195,7 +195,7 @@ def _padded(released: Released, size: int) -> Released:
     if size == len(released.values):
         return released
     missing = np.full((size - len(released.values), *released.values.shape[1:]), np.nan)
-    return Released.joined([released, Released.between(missing, np.inf, np.inf, np.inf)])
+    return Released.concatenated([released, Released.between(missing, np.inf, np.inf, np.inf)])
 
 
 def _quotient(mean: Released, parts: tuple[Released, Released]) -> Released:

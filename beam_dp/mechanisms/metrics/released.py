@@ -82,7 +82,7 @@ class Released:
             return cls.between(values, np.maximum(values - low, 0), np.maximum(high - values, 0))
 
     @classmethod
-    def joined(cls, parts: Sequence["Released"]) -> "Released":
+    def concatenated(cls, parts: Sequence["Released"]) -> "Released":
         """Return the numbers of some partitions behind those of others, of one release."""
         columns = zip(*(part.columns for part in parts), strict=True)
         values, below, above, rank = map(np.concatenate, columns)

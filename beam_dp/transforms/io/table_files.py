@@ -18,7 +18,7 @@ LARGEST = 2**63 - 1
 LINES = 1 << 13
 
 
-def plain(value: object) -> object:
+def without_numpy(value: object) -> object:
     """Return `value` as a plain Python object: numpy scalars are unwrapped."""
     return value.item() if isinstance(value, np.generic) else value
 
@@ -34,7 +34,7 @@ def text(cell: Any) -> str:
     """
     if type(cell) in (int, float):  # most are
         return repr(cell)
-    match plain(cell):
+    match without_numpy(cell):
         case None:
             return ""
         case bool(truth):
@@ -90,7 +90,9 @@ def table_of(names: Sequence[str], kinds: Sequence[Any], rows: Sequence[Cells]) 
         kinds: their types, None where unknown.
         rows: the cells of each row.
     """
-    columns = [list(map(plain, column)) for column in zip(*rows, strict=True)] or [[]] * len(names)
+    columns = [list(map(without_numpy, column)) for column in zip(*rows, strict=True)] or [
+        []
+    ] * len(names)
     return pa.table(list(map(_array, columns, kinds)), names=list(names))
 
 

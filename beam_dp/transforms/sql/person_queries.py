@@ -112,7 +112,7 @@ class PersonQuery(Query):
 
     def checked(self, types: pa.Schema) -> pa.Schema:
         """Return the types of t; refuse what makes no key, and what an aggregate does not take."""
-        empty = self.plain(types.empty_table())
+        empty = self.of_few_types(types.empty_table())
         used = [(name, name, "key" if at else "person") for at, name in enumerate(self.keys)]
         used += [(of, name, _AGGREGATES[call][0]) for name, (call, of) in self.features.items()]
         for column, name, use in used:
@@ -121,7 +121,7 @@ class PersonQuery(Query):
             _require(good, f"not make {name}, a {use}, of {kind}; numbers names the numbers of CSV")
         return self.grouped(empty).schema
 
-    def plain(self, rows: Any) -> Any:
+    def of_few_types(self, rows: Any) -> Any:
         """Return rows of the inner query, whose cells have one type for values of one kind."""
         names = rows.schema.names
         columns = [_of_one_type(rows[name], name in self.keys) for name in names]
@@ -313,13 +313,13 @@ class _Scatter(query_steps.RunQuery):
         if row_fields.is_columnar(element) and element.num_columns:
             made = self._engine.schema_of(self._engine.chosen(element).schema)
             self._check(made)
-            none = self._whole.plain(row_fields.none_of(made))
+            none = self._whole.of_few_types(row_fields.none_of(made))
             yield from ((0, packed) for packed in _packed(none))
             for batch in super().process(element):
                 yield from self._by_shard(batch)
 
     def _by_shard(self, batch: pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-        rows = self._whole.plain(batch)
+        rows = self._whole.of_few_types(batch)
         identity, known = ids.identify(rows.column(self._whole.keys[0]), self._key)
         hashed = hashing.fold(tables.two_words(identity), hashing.salt(self._key, "shard"))
         shard = (hashed >> np.uint64(33)).astype(np.int64) % self._shards

@@ -239,7 +239,7 @@ def named_partitions(
 def covered(
     element: _Bucket,
     program: Program,
-    places: BucketPartitions,
+    partitions: BucketPartitions,
     chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
 ) -> Iterator[np.ndarray]:
@@ -247,7 +247,7 @@ def covered(
     program = adapted(program, chosen, selected)
     if element[0] != SHARED and program.covering:
         summary, lines = open_bucket(element[1], program.measures)
-        view, _ = places.cells(element[0], summary, lines, selected)
+        view, _ = partitions.cells(element[0], summary, lines, selected)
         yield program.coverage(view)
 
 
@@ -273,7 +273,7 @@ def choose_clips(
 def draw_bucket(
     element: _Bucket,
     program: Program,
-    places: BucketPartitions,
+    partitions: BucketPartitions,
     noise: Noise,
     draws: Draws,
     clips: tuple[np.ndarray, ...] = (),
@@ -287,7 +287,7 @@ def draw_bucket(
     Args:
         element: all summaries of one bucket.
         program: the run's program.
-        places: the partitions of each bucket.
+        partitions: those of each bucket.
         noise: the randomness.
         draws: what keeps the draws of the run.
         clips: the histograms that choose the clips which all partitions share.
@@ -301,7 +301,7 @@ def draw_bucket(
 
     def released() -> Block:
         summary, lines = open_bucket(packed, program.measures)
-        view, keys = places.cells(bucket, summary, lines, selected)
+        view, keys = partitions.cells(bucket, summary, lines, selected)
         drawn = program.release(view.among(program.partitions or 1), clips, noise)
         return Block(keys, drawn=drawn, chosen=program.chosen)
 
