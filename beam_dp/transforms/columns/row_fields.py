@@ -105,10 +105,8 @@ def _static(kind: type, name: str) -> Any:
 
 
 def none_of(schema: pa.Schema) -> pa.RecordBatch:
-    """Return a batch without rows; also without types that are written in Python."""
-    plain = [each for each in schema if not issubclass(type(each.type), pa.ExtensionType)]
-    none = [pa.nulls(0, each.type) for each in plain]
-    return pa.RecordBatch.from_arrays(none, schema=pa.schema(plain, schema.metadata))
+    """Return a batch without rows."""
+    return pa.RecordBatch.from_arrays([pa.nulls(0, each.type) for each in schema], schema=schema)
 
 
 def is_columnar(element: object) -> bool:
