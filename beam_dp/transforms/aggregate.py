@@ -176,7 +176,7 @@ class PrivateAggregate(RowsOfPeople):
         noise = noise_off.noise()
         # A trial names the partitions that are likely to be with this budget.
         if noise_off.applies() and self.metrics:
-            self._program = self._compile(noise_off.budget_of(self.budget))
+            self._program = self._compile(noise_off.budget_of(self.budget, self.metrics))
         program, bounds = self._program, self._bounds.up_to(self._program.limit)
         first, private = None, program.selection is not None
         if program.request.chooses or private:

@@ -90,7 +90,7 @@ def truth(release: PrivateAggregate, rows: Sequence[Any]) -> Numbers:
     none: dict[str, Any] = {"clip": None}
     asked = [dataclasses.replace(m, **none) if takes(m, "clip") else m for m in release.metrics]
     most = release._bounds.max_rows_per_partition and _DEEP
-    budget = noise_off.budget_of(release.budget)
+    budget = noise_off.budget_of(release.budget, release.metrics)
     asked = [*asked, _PEOPLE]
     program = compile_program(Request(tuple(asked), budget, (1,), max_rows_per_partition=most))
     with warnings.catch_warnings(action="ignore", category=noise_off.NotPrivate), noise_off.block():

@@ -189,3 +189,10 @@ def test_nothing_that_is_shipped_switches_it_on():
     ]
     source = (ROOT / "beam_dp/transforms/stages/noise_off.py").read_text()
     assert "os.environ" not in source and "getenv" not in source and "open(" not in source
+
+
+def test_people_with_an_epsilon_of_their_own_have_no_trial():
+    options = {"person_epsilon": "day", "epsilons": [1, 2]}
+    transform = dp.PreprocessSensitivity(dp.Sum("spent"), "person", dp.Budget(2), **options)
+    with without_noise(), pytest.raises(ValueError, match="Leave out person_epsilon"):
+        _ = beam.Pipeline("FnApiRunner") | beam.Create(ROWS) | transform

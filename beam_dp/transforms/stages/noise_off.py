@@ -16,13 +16,15 @@ import contextvars
 import dataclasses
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
+from beam_dp.mechanisms.metrics.base import Metric
+from beam_dp.mechanisms.metrics.person_epsilon import PersonalisedStatistic
 from beam_dp.mechanisms.noise.sampling import Integers, Noise, Stop
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.numerics.enclosures import Bound
@@ -77,8 +79,16 @@ def mark(drawn_with: Noise) -> dict[str, str]:
     return {"NOT PRIVATE": text} if isinstance(drawn_with, NoNoise) else {}
 
 
-def budget_of(budget: Budget) -> Budget:
-    """Return the budget that a trial is computed with: so large that nothing is cut or hidden."""
+def budget_of(budget: Budget, metrics: Iterable[Metric]) -> Budget:
+    """Return the budget that a trial is computed with: so large that nothing is cut or hidden.
+
+    Raises:
+        ValueError: where people have an epsilon of their own, which is no other in a trial.
+    """
+    own = any(isinstance(metric, PersonalisedStatistic) for metric in metrics)
+    rule = "be the same for all people where true numbers are computed"
+    hint = "Leave out person_epsilon, which changes no true number."
+    checks.require(not own, _SUBJECT, "epsilon", rule, hint)
     delta = budget.delta
     return Budget.zcdp(_LARGE, delta) if budget.is_zcdp else Budget(_LARGE, delta)
 
