@@ -4,6 +4,7 @@ SHELL := /bin/bash
 VENV := .venv
 BIN := $(VENV)/bin
 PRISM := build/bin/prism
+STORES := build/bin/versitygw build/bin/fake-gcs-server
 BEAM := 2.77.0
 # Job servers of Flink or Spark that run already: `make test-runners ENDPOINTS="localhost:8099"`.
 ENDPOINTS ?=
@@ -13,7 +14,7 @@ SUITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 	$$python -c '$(SUITS)' 2>/dev/null && echo $$python && break; done)
 
-.PHONY: venv test audit test-runners test-flink test-spark test-dataflow lint demo docs bench clean
+.PHONY: venv test audit test-runners test-flink test-spark test-stores test-dataflow lint demo docs bench clean
 
 # Tests start some hundred programs: Python keeps what it compiled, whatever it is told elsewhere.
 test audit: export PYTHONDONTWRITEBYTECODE =
@@ -48,6 +49,16 @@ test-runners: venv $(PRISM)
 test-flink test-spark: test-%: venv
 	$(BIN)/python -m tests.clusters $* $(CLUSTER) -- $(BIN)/python -m pytest tests/runners \
 		--only_endpoints --job_endpoint {endpoint} --worker {worker} --durations=25
+
+# Real servers of objects on loopback, which Go builds: S3, and an emulator of Google's.
+test-stores: venv $(STORES)
+	$(BIN)/python -m pytest tests/stores --stores build/bin
+
+build/bin/versitygw: GO_PACKAGE = github.com/versity/versitygw/cmd/versitygw@v1.8.0
+build/bin/fake-gcs-server: GO_PACKAGE = github.com/fsouza/fake-gcs-server@v1.56.1
+$(STORES):
+	@command -v go >/dev/null || { echo "Go is needed to build $(@F)"; exit 1; }
+	GOBIN=$(CURDIR)/build/bin go install $(GO_PACKAGE)
 
 # The steps of the Dockerfile that need no container engine, and the request that Dataflow would get.
 test-dataflow: venv
