@@ -171,7 +171,10 @@ class PrivateAggregate(RowsOfPeople):
         self._layout = layout = self._laid_out(self._program.columns)
         is_engine = guards.may_recompute(pcoll.pipeline)
         partitions = draw_once.BucketPartitions(
-            layout, draw_once.bucket_count(layout, self._program.keep_rows, is_engine)
+            layout,
+            draw_once.bucket_count(
+                layout, self._program.keep_rows, is_engine, self._program.has_box
+            ),
         )
         noise = noise_off.noise()
         # A trial names the partitions that are likely to be with this budget.

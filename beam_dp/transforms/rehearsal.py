@@ -143,7 +143,7 @@ class _Rehearsal:
         choices = chosen, selected
         buckets, partitions = self._summaries(*choices), BucketPartitions(self.layout, 1)
         if adapted(made, *choices).shared_measures:
-            covered = draw_once.covered((0, buckets[0]), made, partitions, *choices)
+            covered = draw_once.covered_by((0, buckets[0]), made, partitions, *choices)
             given = made, *how, *choices, covered
             [(_, clips)] = draw_once.choose_clips((SHARED, buckets[SHARED]), *given)
         further = made, partitions, *how, clips, *choices

@@ -9,6 +9,7 @@ from typing import Any
 import apache_beam as beam
 import pyarrow as pa
 import pytest
+from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.typehints.row_type import RowTypeConstraint
 
 import beam_dp as dp
@@ -151,3 +152,15 @@ def test_a_row_quantile_of_nobody_says_that_it_says_nothing():
     transform = dp.PrivateAggregate("person", [dp.Median("value", per="row")], dp.Budget(1e4))
     [row] = released([], transform)
     assert row.median_value_rank_error == math.inf
+
+
+def test_a_number_of_people_has_the_box_beside_what_has_owner_lines() -> None:
+    """And a rehearsal draws it as a run does; here in one bucket, whatever the metrics are."""
+    rows = [visit(person, person % 3, person % 7) for person in range(600)]
+    for metric in (dp.Median("value"), dp.DistinctCount("value"), dp.MaxFrequency("value")):
+        asked = {"metrics": [dp.PeopleCount(), metric], "budget": dp.Budget(4), "bounds": None}
+        release = aggregate(**asked, partitions=dp.PublicPartitions(range(3)))
+        with beam.Pipeline("FnApiRunner") as pipeline:
+            _ = pipeline | beam.Create(rows) | release
+            found = release.record() | beam.Map(lambda record: record["releases"][0]["mechanism"])
+            assert_that(found, equal_to(["joint noise for 3 numbers, nobody clipped"]))

@@ -146,3 +146,15 @@ def test_times_of_typed_rows_are_refused_when_the_pipeline_is_built(
         TypeError, match=r"column 'at' must hold .*, not timestamp\[us\]. (Write query=|Cast it)"
     ):
         _ = rows | dp.PrivateAggregate(**asked(**options))
+
+
+@pytest.mark.parametrize("kind", [pa.uint64(), pa.decimal128(38, 0)])
+def test_categories_of_wide_integers_are_the_keys_that_these_are(kind: pa.DataType) -> None:
+    cells = [2**63 + 1] * 60 + [5] * 40
+    keys = pa.array(cells if kind == pa.uint64() else map(Decimal, cells), kind)
+    found = []
+    for column in (keys, keys.dictionary_encode()):
+        table = pa.table({"who": list(range(100)), "key": column})
+        found.append(numbers(table, partition="key"))
+    assert found[0] == found[1]
+    assert [(row["key"], row["count"]) for row in found[0]] == [("5", 40), (str(2**63 + 1), 60)]

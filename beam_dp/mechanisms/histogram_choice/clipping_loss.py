@@ -339,8 +339,7 @@ class ClippingLoss:
 
     *Different values* (`covers`). People keep K values, which are S different ones: of what is
     lost, the part min(1, S / K) is given back. Those above the clip may own rarer values than
-    others: an interval has all of the loss, with p = 1. Where a smaller clip than that of the
-    histogram covers nearly as much, it has that part of the loss, and `uncovered`.
+    others: an interval has all of the loss, with p = 1, and `uncovered`.
 
     Attributes:
         noise: the tail bound of the noise of one number (95%).
@@ -355,7 +354,8 @@ class ClippingLoss:
         by_norm: of people with numbers from 0 on, by bucket, for an L2 norm (`Losses.by_norm`).
         folded: whether both sides have one histogram, of sizes.
         covers: whether numbers are of different values, which people may share.
-        uncovered: how many of these a smaller clip than that of the histogram may not cover.
+        uncovered: how many values may be uncovered because the clip is smaller than that of the
+            histogram.
         spread: how much more than its share of what is lost a number may have lost.
     """
 
@@ -468,8 +468,7 @@ class ClippingLoss:
         else:
             other = sizes**2 / sums[1]
         share = np.maximum(self.spread * np.maximum(sizes / sums[0], other), NET * rows)
-        net = sums[3] * self.scale
-        more = self._sum_of_norm(net)[1] * (self._counted(net) if self.uncovered else 1.0)
+        more = self._sum_of_norm(sums[3] * self.scale)[1]
         distances = []
         for sign, side, uncovered in ((-1, self.below, 0.0), (1, self.above, self.uncovered)):
             total, root, beyond = np.multiply(side, (more, more, more * math.sqrt(_TAIL)))

@@ -158,10 +158,9 @@ class CoveringRelease(AdditiveRelease):
     The histogram of norms takes every value of a person for their own. So the clip C that it
     chooses is an upper end: where people share values, a far smaller clip D covers nearly as many,
     and `CoverageSearch` finds it. In the theorem of `AdditiveRelease` D is a clip that was
-    released. For all that clips between D and C cover more, an interval has what the next octave may
-    cover (`CoverageSearch.most`), or less up to C. For what people lose beyond C by the histogram
-    it has the part of what they keep that is no one else's (`ClippingLoss`). Both are estimates,
-    which `benchmarks.many_partitions` counts. Nothing is given back.
+    released. Clips from D to C cover more: an interval has the most that they may
+    (`CoverageSearch.steepest`), and what people lose beyond C by the histogram. That is far where
+    people share all their values, as a few who have many may own them. Nothing is given back.
 
     Attributes:
         search: chooses the clip by what it covers.
@@ -193,11 +192,11 @@ class CoveringRelease(AdditiveRelease):
             return -1
         parts = PARTS * self.measure.thresholds[index] // self.measure.fine
         octaves = (parts - 1).bit_length()
-        root, worth = self._root_and_worth(histogram, partitions)
-        found = self.search.choose(covered, root, worth, octaves, noise)
+        root, cost = self._root_and_cost(histogram, partitions)
+        found = self.search.choose(covered, root, cost, octaves, noise)
         return -1 if found is None else found
 
-    def _root_and_worth(self, histogram: np.ndarray, partitions: int) -> tuple[int, float]:
+    def _root_and_cost(self, histogram: np.ndarray, partitions: int) -> tuple[int, float]:
         """Return R, and what a unit of the clip costs in noise, over R."""
         root = 1 if self.measure.norm == 1 else math.isqrt(partitions - 1) + 1
         return root, partitions * self.mean_error(histogram) / root
@@ -213,13 +212,10 @@ class CoveringRelease(AdditiveRelease):
         largest = self.measure.thresholds[clipped.index]
         if clipped.histogram is None or clipped.clip >= largest:
             return loss
-        root, worth = self._root_and_worth(clipped.histogram, clipped.partitions)
-        wider = float(min(largest - clipped.clip, clipped.clip) * self.unit)
-        least = max(clipped.clip, self.measure.fine)
-        at = dataclasses.replace(clipped, index=self.measure.thresholds.index(int(least)))
-        kept = super()._loss(at, bound, noise).kept * float(clipped.clip / least)
-        more = root * self.search.most(worth) * wider
-        return dataclasses.replace(loss, lost=0.0, kept=kept, uncovered=more)
+        root, cost = self._root_and_cost(clipped.histogram, clipped.partitions)
+        wider = float((largest - clipped.clip) * self.unit)
+        uncovered = root * self.search.steepest(cost) * wider
+        return dataclasses.replace(loss, lost=0.0, uncovered=uncovered)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -261,6 +257,7 @@ class DistinctCount(Clippable, OfColumn):
         covered = CoveredValues(made.measure, dataclasses.replace(relation, by_norm=True))
         part = max(_SEARCH, share_of_few(context.partitions))
         search, noise = made.noise_cost.split((part, 1 - part))
+        noise = noise.like(noise.amount, made.noise_cost.delta)  # the search has none of delta
         own = {"contribution": covered, "noise_cost": noise, "search": CoverageSearch(search)}
         return CoveringRelease(**{**vars(made), **own})
 

@@ -19,6 +19,7 @@ from beam_dp.mechanisms.noise.noise_on_a_sum import JointNoise
 from beam_dp.mechanisms.noise.partition_selection import Selection
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.request import Request
+from beam_dp.mechanisms.search.coverage_search import OCTAVES
 from beam_dp.mechanisms.summaries.histograms import Measure
 from beam_dp.mechanisms.summaries.owner_lines import Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
@@ -172,6 +173,11 @@ class Program:
         )
 
     @property
+    def has_box(self) -> bool:
+        """Whether a number of people may have one draw for all partitions."""
+        return any(step.additive is not None and step.additive.box for step in self._every)
+
+    @property
     def keep_rows(self) -> bool:
         """Whether rows must stay apart until they are summarised."""
         return needs_rows(self.measures)
@@ -206,7 +212,8 @@ class Program:
         """
         histograms = [clip.choose(view.at(at), noise) for at, clip in enumerate(self.clips)]
         taken, octaves = self.with_better_noise(histograms), []
-        whole = np.sum(covered, axis=0) if self.covering else ()
+        none = np.zeros((len(self.covering), OCTAVES + 1), np.int64)
+        whole = np.sum([none, *covered], axis=0)
         for (step, release), each in zip(self.covering, whole, strict=True):
             assert step.shared is not None
             given = histograms[step.shared], each, self.partitions or 1, noise

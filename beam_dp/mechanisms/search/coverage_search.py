@@ -13,14 +13,17 @@ from beam_dp.mechanisms.search.common import ENOUGH, Paid, log_ratio
 
 PARTS = 16
 """The least clip is a 16th of a value."""
-_OCTAVES = 30  # the largest is 2^30 times as large
+OCTAVES = 30  # the largest is 2^30 times as large
 _WHOLE = 1 << 30  # a value, in steps
 _LEAST = _WHOLE // PARTS
 _MESH = 16  # M
 _FIRST = Fraction(1, 2)  # the part of epsilon for rho; the nu get the rest
 _WORTH = 1.5
 """A larger clip is worth its noise where it covers so many times as much more."""
-_BETA = 0.05  # the chance of a steeper curve than `most`
+_MARGIN = 8
+"""A search that goes on is stopped by its own noise with a chance of 1 in so many, where that
+takes no more than half of what a clip is worth."""
+_BETA = 0.05  # the chance of a steeper curve than `steepest`
 
 
 def coverage(values: np.ndarray, norms: np.ndarray, fine: int) -> np.ndarray:
@@ -31,11 +34,11 @@ def coverage(values: np.ndarray, norms: np.ndarray, fine: int) -> np.ndarray:
         norms: of each line the norm of its person, in units.
         fine: how many units a value has.
     """
-    covered = np.zeros(_OCTAVES + 1, np.int64)
+    covered = np.zeros(OCTAVES + 1, np.int64)
     order = np.argsort(values, kind="stable")
     starts = np.flatnonzero(changes(values[None, order]))
     least = (_LEAST * fine // norms)[order]
-    for octave in range(_OCTAVES + 1) if len(starts) else ():
+    for octave in range(OCTAVES + 1) if len(starts) else ():
         parts = np.minimum(least << octave, _WHOLE)
         covered[octave:] = np.minimum(np.add.reduceat(parts, starts), _WHOLE).sum()
         if (parts[least > 0] == _WHOLE).all():
@@ -45,7 +48,7 @@ def coverage(values: np.ndarray, norms: np.ndarray, fine: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class CoverageSearch(Paid):
-    """Choose the last clip that covers enough more than half of it, of D_j = 2^j / 16, j >= 0.
+    """Choose the last clip that covers enough more than the clip half as large, of D_j = 2^j / 16.
 
     A person i with the norm T_i covers w_j = min(1, 2^j w_0) of each of their values, where w_0 is
     D_0 / T_i, rounded down. F_j is the sum over the values of all partitions of the smaller of 1
@@ -76,41 +79,43 @@ class CoverageSearch(Paid):
 
     *What is chosen.* F is concave in the clip. Twice the clip costs P partitions P D m more of
     noise, m the mean noise at a clip of 1, and lets them have what it covers more: Q_j R D / M. The
-    search goes on as long as that is worth `_WORTH` times as much, but for its own noise. Beyond
-    the clip that is returned, the curve rises by at most `most` per unit of the clip, but for a
-    chance of `_BETA` (for the clip that comes first to mind, as they share rho).
+    search goes on as long as that is worth `_WORTH` times as much, less a margin for its own noise
+    (`_MARGIN`). Beyond the clip that is returned, the curve rises by at most `steepest` per unit of
+    the clip, but for a chance of `_BETA` (for each clip by itself: all share rho).
 
-    *The constants* were settled on 16 kinds of data (`benchmarks.many_partitions` has four of
-    them): with 3/20 of the budget and 1.5 the error is 1.5 times that of the best clip in the
-    geometric mean, and 3.7 where a histogram of norms alone chooses.
+    *The constants* were settled on 16 kinds of data (`benchmarks.many_partitions` has five of
+    them), with 3/20 of the budget. The error was 1.5 times that of the best clip in the geometric
+    mean, and 3.7 where a histogram of norms alone chooses.
     """
 
     def choose(
-        self, covered: np.ndarray, root: int, worth: float, octaves: int, noise: Noise
+        self, covered: np.ndarray, root: int, cost_of_noise: float, octaves: int, noise: Noise
     ) -> int | None:
         """Return j, a private draw; None where none of the first octaves was chosen.
 
         Args:
             covered: `coverage` of all partitions together.
             root: R.
-            worth: P m / R, public or released before.
+            cost_of_noise: P m / R, public or released before.
             octaves: how many clips there are to choose from, public or released before.
             noise: the randomness.
         """
         first, second = self._rates
         rho = int(noise.geometric(first, 1)[0])
-        for octave, need in enumerate(self.needs(covered, root, worth, octaves)):
+        for octave, need in enumerate(self.needs(covered, root, cost_of_noise, octaves)):
             if need + rho <= int(noise.geometric(second, 1)[0]):
                 return octave
         return None
 
-    def needs(self, covered: np.ndarray, root: int, worth: float, octaves: int) -> list[int]:
+    def needs(
+        self, covered: np.ndarray, root: int, cost_of_noise: float, octaves: int
+    ) -> list[int]:
         """Return Q_j - theta for j = 1, 2, ..., as of `choose`."""
         more = np.diff(covered[: octaves + 1]).tolist()
         quotients = [_MESH * each // (root * _LEAST << octave) for octave, each in enumerate(more)]
-        return [quotient - _theta(worth) for quotient in quotients]
+        return [quotient - self._theta(cost_of_noise) for quotient in quotients]
 
-    def most(self, worth: float) -> float:
+    def steepest(self, cost_of_noise: float) -> float:
         """Return how much more R units of a larger clip may cover, in values.
 
         A stop at Q_j >= theta + s has a chance of c e^(-r2 s) at most,
@@ -118,7 +123,7 @@ class CoverageSearch(Paid):
         """
         first, second = map(float, self._rates)
         beyond = max(0.0, log_ratio(first, second) - math.log(_BETA)) / second
-        return (_theta(worth) + 1 + beyond) / _MESH
+        return (self._theta(cost_of_noise) + 1 + beyond) / _MESH
 
     @property
     def _rates(self) -> tuple[Fraction, Fraction]:
@@ -127,6 +132,6 @@ class CoverageSearch(Paid):
         epsilon = min(root_below(2 * amount) if self.budget.is_zcdp else amount, ENOUGH)
         return _FIRST * epsilon / _MESH, (1 - _FIRST) * epsilon / (2 * _MESH)
 
-
-def _theta(worth: float) -> int:
-    return round(_MESH * _WORTH * worth)
+    def _theta(self, cost_of_noise: float) -> int:
+        theta = _MESH * _WORTH * cost_of_noise
+        return round(max(theta / 2, theta - math.log(_MARGIN) / float(self._rates[1])))

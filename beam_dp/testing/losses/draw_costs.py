@@ -565,9 +565,13 @@ KINDS = [
         CoverageSearch,
         "choose",
         weigh_search,
-        lambda call: (call.owner, *(call.given[name] for name in ("root", "worth", "octaves"))),
+        lambda call: (
+            call.owner,
+            *(call.given[name] for name in ("root", "cost_of_noise", "octaves")),
+        ),
         lambda call: search_laws.law_of_octaves(
-            call.owner, *(call.given[name] for name in ("covered", "root", "worth", "octaves"))
+            call.owner,
+            *(call.given[name] for name in ("covered", "root", "cost_of_noise", "octaves")),
         ),
     ),
     Kind(

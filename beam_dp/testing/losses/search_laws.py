@@ -185,10 +185,10 @@ def law_of_thresholds(search: ThresholdSearch, extension: Extension, top: int, u
 
 
 def law_of_octaves(
-    search: CoverageSearch, covered: np.ndarray, root: int, worth: float, octaves: int
+    search: CoverageSearch, covered: np.ndarray, root: int, cost_of_noise: float, octaves: int
 ) -> Law:
     """Return the law of the octaves."""
-    needs = search.needs(covered, root, worth, octaves)
+    needs = search.needs(covered, root, cost_of_noise, octaves)
     chances = stop_chances(needs, [1] * len(needs), *map(float, search._rates))
     return Law(range(len(needs)), len(needs), lambda begins: chances)
 

@@ -115,6 +115,8 @@ class Layout:
         """Yield the columns, of rows apart whose private keys are integers beyond 64 bits: text."""
         end = 1 + len(self.partition) if self.public is None else 1
         for place in range(1, end):
+            if pa.types.is_dictionary(columns[place].type):
+                columns[place] = partition_keys.without_wide_categories(columns[place])
             wide = partition_keys.is_wide(columns[place])
             if wide is not None:
                 for rows, kind in ((wide, pa.string()), (pc.invert(wide), pa.int64())):

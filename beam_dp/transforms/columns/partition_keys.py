@@ -141,10 +141,18 @@ def clean(part: object) -> object:
     return str(plain) if type(plain) is int and plain not in ids.INT64 else plain
 
 
+def without_wide_categories(column: pa.DictionaryArray) -> pa.Array:
+    """Return a dictionary column without the dictionary, where its numbers may be wide."""
+    return column.dictionary_decode() if _may_be_wide(column.type.value_type) else column
+
+
+def _may_be_wide(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_uint64(kind) or (pa.types.is_decimal(kind) and kind.scale == 0))
+
+
 def is_wide(column: pa.Array) -> pa.Array:
     """Return which whole numbers of a column are beyond 64 bits; None where none can be."""
-    kind = column.type
-    if not (pa.types.is_uint64(kind) or pa.types.is_decimal(kind) and kind.scale == 0):
+    if not _may_be_wide(column.type):
         return None
     numbers = column.cast(pa.decimal256(76))
     least, most = (pa.scalar(end, pa.decimal256(76)) for end in (ids.INT64[0], ids.INT64[-1]))

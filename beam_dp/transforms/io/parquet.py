@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as pt
 
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files
 from beam_dp.transforms.io.file_format import Format, Sniffed, Wanted
@@ -130,7 +131,12 @@ def _opened(path: str, listing: str, wanted: Wanted) -> tuple[pa.Schema, pq.File
     """Return the schema of a file, in which each wanted column stands once, and its footer."""
     found = (footer_of(each, listing) for each in [path])
     [(schema, footer)] = open_files.rows_of(found, path, wanted.pattern, _RULE)
-    return check_names(path, schema, wanted), footer
+    named = check_names(path, schema, wanted)
+    for name in _deltas(footer).intersection(wanted.columns):
+        rule = "not be a category in a delta encoding, which Arrow does not read"
+        is_category = pt.is_dictionary(schema.field(name).type)
+        checks.require(not is_category, "ReadRows", f"column {name!r}", rule, "Write it as text.")
+    return named, footer
 
 
 def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

@@ -116,7 +116,9 @@ def cut(rows: _Rows) -> Iterator[_Rows]:
         yield from (few for few, _ in wire.parts(part, pickle.dumps))
 
 
-def bucket_count(layout: Layout, keep_rows: bool = False, is_engine: bool = False) -> int:
+def bucket_count(
+    layout: Layout, keep_rows: bool = False, is_engine: bool = False, box: bool = False
+) -> int:
     """Return how many buckets the partitions are cut into: as many as hold a block of public ones.
 
     All summaries of a bucket meet in the memory of one worker, and what it draws is stored.
@@ -127,8 +129,10 @@ def bucket_count(layout: Layout, keep_rows: bool = False, is_engine: bool = Fals
         is_engine: whether the runner sends a bucket as one message (see `shard_number`): then it
             holds fewer, and an eighth of those where they have owner lines, as up to 100 messages
             wait outside of the heap. (The size of the input decides nothing: blocks are seen.)
+        box: whether a number of people may have one draw for all partitions, which are few: then
+            they are in one bucket, but for owner lines on an engine.
     """
-    if not layout.partition:
+    if not layout.partition or (box and not is_engine):
         return 1
     parts = _SMALLER if keep_rows and is_engine else 1
     if layout.public is None:
@@ -236,7 +240,7 @@ def named_partitions(
     return Selected(bucket, identities, keys)
 
 
-def covered(
+def covered_by(
     element: _Bucket,
     program: Program,
     partitions: BucketPartitions,
@@ -258,15 +262,15 @@ def choose_clips(
     draws: Draws,
     chosen: Adaptive | None = None,
     selected: Sequence[Selected] | None = None,
-    coverage: Iterable[np.ndarray] = (),
+    covered: Iterable[np.ndarray] = (),
 ) -> Iterator[tuple[int, tuple[np.ndarray, ...]]]:
-    """Draw what chooses shared clips, of the summary over all partitions and what is `covered`."""
+    """Draw what chooses shared clips, of the summary over all partitions and what they cover."""
     if element[0] != SHARED:
         return
     program = adapted(program, chosen, selected)
     summary, _ = open_bucket(element[1], program.shared_measures)
     view = PartitionView(summary, np.zeros(len(summary), np.int64), 1)
-    parts = [*coverage]
+    parts = [*covered]
     yield SHARED, draws.once("clips", lambda: program.choose_clips(view, noise, parts))
 
 
@@ -472,7 +476,7 @@ class DrawOnce(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[Block
         if self.program.shared_measures:
             asked: list[Any] = [self.program, *how, *first]
             if self.program.covering:
-                cover = quick_steps.flat_mapped(covered, self.program, self.partitions, *first)
+                cover = quick_steps.flat_mapped(covered_by, self.program, self.partitions, *first)
                 asked.append(beam.pvalue.AsIter(summaries | "CoverValues" >> cover))
             choose = quick_steps.flat_mapped(choose_clips, *asked)
             typed = choose.with_output_types(tuple[int, tuple[np.ndarray, ...]])

@@ -66,6 +66,7 @@ METRICS = {
     "extremes": [quantiles.Max("x", candidates=SMALL), quantiles.Min("x", candidates=SMALL)],
     "mean of rows and sum": [mean.Mean("x"), sums.Sum("x"), mean.Mean("y", per="person")],
     "ranks": [dp.KthLargest("x", 3), dp.Median("x"), dp.Quantile("x", 0.9, per="row")],
+    "different": [dp.DistinctCount("x")],
     "of values": [dp.DistinctCount("x"), dp.MaxFrequency("x"), dp.SumOfSquares("x")],
     "all": [
         sums.Count(weight=3),
@@ -164,8 +165,9 @@ def check_gaussian(program: Program) -> None:
     pairs = zip(program.steps, program.gaussian, strict=True)
     both = [(one.release, two.release) for one, two in pairs if one is not two]
     if both:
-        laplace, gaussian = (
-            [each.noise_cost for each in noises] for noises in zip(*both, strict=True)
+        laplace, gaussian = (  # all but the histogram, which comes last
+            [spent.cost for each in noises for spent in each.spends[:-1]]
+            for noises in zip(*both, strict=True)
         )
         epsilon, delta = sum(each.amount for each in laplace), sum(each.delta for each in laplace)
         assert sum(each.rho for each in gaussian) <= zcdp_rho(epsilon, delta)

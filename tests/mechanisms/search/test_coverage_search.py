@@ -3,6 +3,7 @@
 All is exact, by the summaries of a pipeline, but for the draws that follow the law.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable
@@ -12,21 +13,26 @@ import numpy as np
 import pytest
 
 import beam_dp as dp
+from beam_dp.mechanisms.metrics.additive.additive_release import ClippedTotals
+from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.metrics.values import CoveredValues
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.planning.program import Program
 from beam_dp.mechanisms.search import coverage_search
 from beam_dp.mechanisms.search.coverage_search import CoverageSearch, coverage
+from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.testing import without_noise
 from beam_dp.testing.losses import search_laws
 from beam_dp.transforms.stages import bound_and_summarise, noise_off
-from tests.doubles import ZeroNoise, choices, compile_program
+from tests.doubles import Asked, ZeroNoise, choices, compile_program
 from tests.relations import Patch, check_noticed, views
 
 BUDGETS = {1: dp.Budget(1), 2: dp.Budget.zcdp(0.5)}
 DAYS, MESH, WHOLE, OCTAVES = 6, 16, 2**30, 31
 Data = list[dict[str, Any]]
+NONE = np.zeros(0, np.int64)
+NOWHERE = PartitionView(Summary(np.empty((1, 0), np.uint64), *[NONE] * 4), NONE, 0)
 
 
 def program_of(norm: int) -> Program:
@@ -122,6 +128,18 @@ def test_the_choice_costs_its_budget(norm: int) -> None:
     assert epsilon / 4 < worst <= epsilon * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("budget", BUDGETS.values())
+def test_the_cost_is_reached(budget: dp.Budget) -> None:
+    """Where one quotient rises by a mesh and the next one falls by it, both far from the cut."""
+    epsilon = math.sqrt(2 * budget.amount) if budget.is_zcdp else float(budget.amount)
+    rates = [*map(float, CoverageSearch(budget)._rates)]
+    laws = [
+        search_laws.stop_chances([-1000 - move, 1500 + move], [1, 1], *rates) for move in (0, MESH)
+    ]
+    worst = max(abs(math.log(a / b)) for a, b in zip(*laws, strict=True) if min(a, b) > 1e-250)
+    assert worst == pytest.approx(epsilon)
+
+
 def law(search: CoverageSearch, found: np.ndarray, worth: float, octaves: int) -> list[float]:
     """Return the chance of each octave, and of none."""
     root = 3 if search.budget.is_zcdp else 1  # at least the root of `DAYS`
@@ -166,15 +184,83 @@ def test_values_that_many_share_have_a_small_clip() -> None:
     program = program_of(1)
     [(_, release)] = program.covering
     [histogram, _] = choices(program, release.measure.thresholds.index(4))
-    root, worth = release._root_and_worth(histogram, DAYS)
-    for rows, least in ((shared, 0.95), (own, 0.0)):
-        chances = law(release.search, covered(rows, 1), worth, 6)
+    root, cost = release._root_and_cost(histogram, DAYS)
+    for rows, least in ((shared, 0.9), (own, 0.0)):
+        chances = law(release.search, covered(rows, 1), cost, 6)
         assert root == 1 and sum(chances[:4]) >= least
         assert least or chances[-1] > 0.5
         octave = release.octave(histogram, covered(rows, 1), DAYS, ZeroNoise())
         assert octave in range(4) if least else octave == -1
+    [nobody, _] = choices(program, 0)
+    asked = Asked()
+    assert release.octave(nobody * 0, covered(shared, 1), DAYS, asked) == -1 and not asked.asked
     with without_noise():
         assert release.octave(histogram, covered(shared, 1), DAYS, noise_off.noise()) == -1
+
+
+@pytest.mark.parametrize("partitions", [2, 3, 5, 7, 10, 50, 1000])
+def test_a_norm_is_at_most_r_of_the_other(partitions: int) -> None:
+    for norm, budget in BUDGETS.items():
+        asked = [dp.DistinctCount("item")]
+        program = compile_program(asked, budget, 1, partitions=partitions)
+        [(_, release)] = program.covering
+        [histogram, _] = choices(program, 3)
+        root, _ = release._root_and_cost(histogram, partitions)
+        assert root == 1 if norm == 1 else root**2 >= partitions > (root - 1) ** 2
+
+
+def test_the_curve_rises_by_no_more_than_it_says_but_for_beta() -> None:
+    """On a straight curve, as steep as it says, a search mostly goes on."""
+    for budget in BUDGETS.values():
+        search = CoverageSearch(budget)
+        for cost in (0.5, 20.0):
+            steep = math.ceil(search.steepest(cost) * WHOLE / 16)
+            line = np.array([steep << octave for octave in range(3)])
+            chances = search_laws.law_of_octaves(search, line, 1, cost, 1).chances
+            assert 0.001 < chances[0] <= coverage_search._BETA
+
+
+@pytest.mark.parametrize("octave", [3, 6, 9])
+def test_what_a_smaller_clip_does_not_cover_is_in_the_interval(octave: int) -> None:
+    """Above the number, all that the curve may rise by; nothing is given back."""
+    for norm in BUDGETS:
+        program = program_of(norm)
+        [(step, release)] = program.covering
+        fine, thresholds = release.measure.fine, release.measure.thresholds
+        index = thresholds.index(256 * fine)
+        histogram, _ = choices(program, index)
+        clip = release.clip_at(index, NOWHERE.at(step.first, histogram, octave))
+        assert clip * 16 == fine << octave
+        made = ClippedTotals(np.zeros(DAYS), clip, 1, index, True, histogram, DAYS)
+        whole = release._loss(dataclasses.replace(made, clip=thresholds[index]), 1, release.noise)
+        loss = release._loss(made, 1.0, release.noise)
+        root, cost = release._root_and_cost(histogram, DAYS)
+        wider = float((thresholds[index] - clip) * release.unit)
+        assert loss.lost == whole.uncovered == 0 and loss.above == whole.above
+        assert loss.uncovered == pytest.approx(root * release.search.steepest(cost) * wider)
+        numbers = np.full(DAYS, 500.0)
+        none = dataclasses.replace(loss, uncovered=0.0)
+        (below, above), (same, less) = (
+            each.widths(numbers, each.sums(numbers)) for each in (loss, none)
+        )
+        assert (below == same).all() and (above > less).all()
+
+
+def test_one_search_is_drawn_where_either_noise_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [dp.DistinctCount("item")]
+    program = compile_program(asked, dp.Budget(1, 1e-6), 1, partitions=1000)
+    assert [release.measure.norm for _, release in program.covering] == [1, 2]
+    labels = [label.rpartition(": ")[2] for label, *_ in program.entries]
+    assert labels == ["noise", "coverage", "clip", "clip (L2)"]
+    found: list[CoverageSearch] = []
+    histograms = choices(program, 3)
+    monkeypatch.setattr(
+        SharedClip, "choose", lambda self, *_: histograms[program.clips.index(self)]
+    )
+    monkeypatch.setattr(CoverageSearch, "choose", lambda self, *_: found.append(self))
+    line = np.zeros((2, OCTAVES), np.int64)
+    *_, one, two = program.choose_clips(NOWHERE, ZeroNoise(), [line])
+    assert len(found) == 1 and one == two == -1
 
 
 def rows_for_norms(patch: Patch) -> None:

@@ -66,6 +66,14 @@ def test_parquet_text_may_have_any_encoding(
     assert read_all(path, ["who"]) == [(text,) for text in texts]
 
 
+def test_categories_in_a_delta_encoding_are_refused_before_a_row_is_read(tmp_path: Path) -> None:
+    path, texts = str(tmp_path / "a.parquet"), pa.array(["a", "b"]).dictionary_encode()
+    encoding = {"column_encoding": {"who": "DELTA_BYTE_ARRAY"}}
+    pq.write_table(pa.table({"who": texts}), path, use_dictionary=False, **encoding)
+    with pytest.raises(ValueError, match="must not be a category in a delta encoding"):
+        parquet.Parquet().sniff([path], Wanted(path, ["who"]))
+
+
 def test_parquet_batches_have_at_most_a_slice_and_fewer_rows_of_long_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
