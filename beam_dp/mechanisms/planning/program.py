@@ -195,7 +195,8 @@ class Program:
 
     def coverage(self, view: PartitionView) -> np.ndarray:
         """Return what the clips of `covering` cover of some partitions, which add up."""
-        return np.array([r.contribution.coverage(view.at(s.first)) for s, r in self.covering])
+        found = [each.contribution.coverage(view.at(s.first)) for s, each in self.covering]
+        return np.array(found, np.int64).reshape(-1, OCTAVES + 1)
 
     def choose_clips(
         self, view: PartitionView, noise: Noise, covered: Sequence[np.ndarray] = ()
