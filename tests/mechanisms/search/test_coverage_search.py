@@ -228,7 +228,7 @@ def test_what_a_smaller_clip_does_not_cover_is_in_the_interval(octave: int) -> N
         [(step, release)] = program.covering
         fine, thresholds = release.measure.fine, release.measure.thresholds
         index = thresholds.index(256 * fine)
-        histogram, _ = choices(program, index)
+        histogram, _ = choices(program, thresholds.index(1024 * fine))
         clip = release.clip_at(index, NOWHERE.at(step.first, histogram, octave))
         assert clip * 16 == fine << octave
         made = ClippedTotals(np.zeros(DAYS), clip, 1, index, True, histogram, DAYS)
@@ -236,7 +236,7 @@ def test_what_a_smaller_clip_does_not_cover_is_in_the_interval(octave: int) -> N
         loss = release._loss(made, 1.0, release.noise)
         root, cost = release._root_and_cost(histogram, DAYS)
         wider = float((thresholds[index] - clip) * release.unit)
-        assert loss.lost == whole.uncovered == 0 and loss.above == whole.above
+        assert loss.lost == whole.uncovered == 0 < whole.lost and loss.above == whole.above
         assert loss.uncovered == pytest.approx(root * release.search.steepest(cost) * wider)
         numbers = np.full(DAYS, 500.0)
         none = dataclasses.replace(loss, uncovered=0.0)
