@@ -24,7 +24,10 @@ from beam_dp.mechanisms.summaries.histograms import Summary
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.testing import without_noise
 from beam_dp.testing.losses import search_laws
-from beam_dp.transforms.stages import bound_and_summarise, noise_off
+from beam_dp.transforms.columns.layout import Layout
+from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.stages import bound_and_summarise, draw_once, noise_off
+from beam_dp.transforms.stages.bound_and_summarise import Selected
 from tests.doubles import Asked, ZeroNoise, choices, compile_program
 from tests.relations import Patch, check_noticed, views
 
@@ -261,6 +264,40 @@ def test_one_search_is_drawn_where_either_noise_may_be(monkeypatch: pytest.Monke
     line = np.zeros((2, OCTAVES), np.int64)
     *_, one, two = program.choose_clips(NOWHERE, ZeroNoise(), [line])
     assert len(found) == 1 and one == two == -1
+
+
+def test_quotients_are_rounded_down() -> None:
+    least, search = WHOLE // 16, CoverageSearch(dp.Budget(1))
+    line = np.cumsum([0, least - 1, 2 * least + 1, 4 * least])
+    assert search.needs(line, 1, 0.0, 3) == [15, 16, 16]
+
+
+@pytest.mark.parametrize(("partitions", "part"), [(2, 0.32), (50, 0.15), (None, 0.15)])
+def test_the_search_has_its_part_and_the_noise_the_rest(
+    partitions: int | None, part: float
+) -> None:
+    program = compile_program([dp.DistinctCount("item")], dp.Budget(1), 1, partitions=partitions)
+    costs = {label.rpartition(": ")[2]: cost.amount for label, cost, _ in program.entries}
+    whole = costs["noise"] + costs["coverage"]
+    assert float(costs["coverage"] / whole) == pytest.approx(part, abs=0.01)
+    assert whole + costs["clip"] == 1
+
+
+def test_every_bucket_says_what_it_covers_of_what_was_selected() -> None:
+    layout = Layout(
+        "person", ("day",), program_of(1).columns, PublicKeys(((1,), (2,), (3,))), bytes(32)
+    )
+    for bucket in (0, 1):
+        places = draw_once.BucketPartitions(layout, 2)
+        [found] = draw_once.covered_by((bucket, [b""]), program_of(1), places)
+        assert found.tolist() == [[0] * OCTAVES]
+    private = dp.PrivateAggregate("p", [dp.DistinctCount("item")], dp.Budget(1, 1e-6), ["day"])
+    one = Selected(0, np.zeros((2, 1), np.uint64), np.array([None]))
+    places = draw_once.BucketPartitions(dataclasses.replace(layout, public=None), 1)
+    given = private._program, places, None
+    assert private._program.covering and [*draw_once.covered_by((0, [b""]), *given, [one] * 2)]
+    # Of one partition the clip is chosen in another way.
+    assert not [*draw_once.covered_by((0, [b""]), *given, [one])]
 
 
 def rows_for_norms(patch: Patch) -> None:
