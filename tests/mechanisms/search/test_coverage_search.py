@@ -35,7 +35,8 @@ BUDGETS = {1: dp.Budget(1), 2: dp.Budget.zcdp(0.5)}
 DAYS, MESH, WHOLE, OCTAVES = 6, 16, 2**30, 31
 Data = list[dict[str, Any]]
 NONE = np.zeros(0, np.int64)
-NOWHERE = PartitionView(Summary(np.empty((1, 0), np.uint64), *[NONE] * 4), NONE, 0)
+NOTHING = Summary(np.empty((1, 0), np.uint64), *[NONE] * 4)
+NOWHERE = PartitionView(NOTHING, NONE, 0)
 
 
 def program_of(norm: int) -> Program:
@@ -340,3 +341,12 @@ MUTANTS: list[tuple[Callable[[Patch], None], Callable[[], None]]] = [
 @pytest.mark.parametrize(("mutant", "check"), MUTANTS)
 def test_mutants_are_noticed(mutant: Callable[[Patch], None], check: Callable[[], None]) -> None:
     check_noticed(check, mutant)
+
+
+def test_each_number_has_the_octave_of_its_own_search() -> None:
+    asked = [dp.DistinctCount("item"), dp.DistinctCount("word")]
+    program = compile_program(asked, dp.Budget(1), 1, partitions=DAYS)
+    *histograms, _, _ = choices(program, 9)
+    clips = (*histograms, np.array(3), np.array(5))
+    drawn = program.release(PartitionView(NOTHING, NONE, DAYS), clips, ZeroNoise())
+    assert [each.loss.clip for each in drawn if each.loss] == [2.0**3 / 16, 2.0**5 / 16]
