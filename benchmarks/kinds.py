@@ -167,13 +167,15 @@ def _values(random: np.random.Generator) -> Iterator[Kind]:
         "300 items": even,
         "half of the items are one person's": np.where(even % 2, even, own),
         "all items are one person's": own,
-        "30 items, and own ones of people with many": np.where(
-            np.bincount(person)[person] > 8, own, even % 30
-        ),
+        "own items of people with many": np.where(np.bincount(person)[person] > 8, own, even % 30),
     }
     for name, item in values.items():
         asked = ((dp.DistinctCount("value"),),)
         yield Kind(f"24 partitions, {name}", person, part, item.astype(float), asked)
+    person = np.append(random.integers(0, 5_000, 20_000), np.repeat(np.arange(5_000, 5_100), 60))
+    part = random.integers(0, 30, len(person))
+    item = np.append(random.integers(0, 10, 20_000), 1_000.0 + np.arange(6_000))
+    yield Kind("30 partitions, own items of 100 people", person, part, item, asked)
     random = np.random.default_rng(9)  # what follows is as it would be without
     person = each(np.minimum(np.ceil(random.lognormal(0.7, 1.2, 10_000)), 200))
     part = random.integers(0, 100, len(person))
