@@ -26,8 +26,9 @@ from beam_dp.transforms.io.read_rows import ReadRows
 from beam_dp.transforms.sql import person_queries, query_steps, row_queries
 
 SHOWN = 5
-_LONG = 40
 """So many people, keys and forms are named."""
+_LONG = 40
+"""Keys of more letters are shortened."""
 SCANNED = 10_000
 """So many rows of a batch, or of JSON, say how a column is written."""
 _BATCHES = 10

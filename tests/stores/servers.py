@@ -1,5 +1,6 @@
 """What tests ask of a server of objects: its client's settings, a bucket, and the names in it."""
 
+import abc
 import json
 import urllib.parse
 import urllib.request
@@ -11,7 +12,7 @@ import boto3
 from tests.clusters.processes import Processes, free_ports, listens
 
 
-class Server:
+class Server(abc.ABC):
     """A server that runs.
 
     Args:
@@ -21,7 +22,6 @@ class Server:
     """
 
     scheme: ClassVar[str]
-    options: ClassVar[list[str]] = []
 
     def __init__(self, started: Processes, programs: Path, data: Path) -> None:
         data.mkdir()
@@ -30,9 +30,14 @@ class Server:
         started.start(self.scheme, self.command(programs))
         self.wait()
 
+    @abc.abstractmethod
     def command(self, programs: Path) -> list[str]:
         """Return how it is started."""
-        raise NotImplementedError
+
+    @property
+    def options(self) -> list[str]:
+        """The pipeline options by which Beam finds it, where variables do not say it."""
+        return []
 
     def wait(self) -> None:
         """Wait until it listens."""
@@ -69,7 +74,7 @@ class S3(Server):
         }
 
     @property
-    def options(self) -> list[str]:  # type: ignore[override]
+    def options(self) -> list[str]:
         """The pipeline options by which Beam finds it."""
         keys = ["--s3_access_key_id=a", "--s3_secret_access_key=bbbbbbbb"]
         return [f"--s3_endpoint_url={self.address}", *keys, "--s3_region_name=us-east-1"]

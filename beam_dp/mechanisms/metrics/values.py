@@ -140,7 +140,7 @@ class CoveredValues(Total):
         if not len(lines.items):
             return 0
         steps, whole = self.measure.steps, self.measure.fine * grid
-        parts, above = np.full(len(lines.items), whole), lines.counts > float(clip)
+        parts, above = np.full(len(lines.items), whole), lines.counts > math.floor(clip)
         if above.any():
             own = np.bincount(lines.people)[lines.people[above]]  # n of each person
             shares = integers.product(own, integers.alone(steps * self.measure.fine))

@@ -130,7 +130,7 @@ def bucket_count(
             holds fewer, and an eighth of those where they have owner lines, as up to 100 messages
             wait outside of the heap. (The size of the input decides nothing: blocks are seen.)
         box: whether a number of people may have one draw for all partitions, which are few: then
-            they are in one bucket, but for owner lines on an engine.
+            they are in one bucket, and in the memory of one worker, but for an engine.
     """
     if not layout.partition or (box and not is_engine):
         return 1
