@@ -126,6 +126,25 @@ def test_numbers_beyond_doubles_are_rounded_person_by_person():
     assert list(found.values) == rounded
 
 
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("spread", [1, 1 << 20, 1 << 45], ids=["counted", "packed", "by columns"])
+@pytest.mark.parametrize("words", [1, 2])
+def test_equal_lines_are_merged_in_order_however_far_apart_they_are(words, spread, wide):
+    generator = np.random.default_rng(4)
+    columns = generator.integers([0, 1, -2, 0, -9], [5, 3, 3, 4, 9], (300, 5)).T
+    partition = np.stack([columns[0]] * words).astype(np.uint64) * np.uint64(spread)
+    total = integers.product(columns[4], integers.alone(1 << 80 if wide else 1 << 50))
+    lines = Summary(partition, columns[1], columns[2], columns[3], total)
+    sums: dict[tuple[int, ...], list[int]] = {}
+    for *line, people, each in zip(*columns[:4].tolist(), total.tolist(), strict=True):
+        known = sums.setdefault((line[0] * spread, *line[1:]), [0, 0])
+        known[0], known[1] = known[0] + people, known[1] + each
+    found = histograms.reduce(lines, [])
+    columns = [found.partition[-1], found.measure, found.bucket, found.people, found.total]
+    cells = list(zip(*(column.tolist() for column in columns), strict=True))
+    assert cells == [(*line, *known) for line, known in sorted(sums.items())]
+
+
 GRID = tuple(1 << power for power in range(84))
 
 
