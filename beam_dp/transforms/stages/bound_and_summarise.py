@@ -38,7 +38,7 @@ from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
 from beam_dp.mechanisms.bounding import table
-from beam_dp.mechanisms.bounding.accumulator import HELD_LINES, Accumulator, InOrder
+from beam_dp.mechanisms.bounding.accumulator import Accumulator, InOrder
 from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Table
@@ -66,6 +66,7 @@ WEIGHED: Literal["weights"] = "weights"
 LARGE: Literal["large"] = "large"
 """The tag of the lines of people who have too many for one element."""
 _PIECE_LINES, _SUMMARY_LINES = 1 << 18, 1 << 20
+_SHARD_LINES = 5 << 19  # as many rows as 32 MiB of Parquet have (`shard_number`)
 _NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
 Summarised = tuple[Summary, Summary | None, Owned | None]
@@ -298,12 +299,12 @@ def packed_by_place(
 def gather(packed: Iterable[bytes], bounder: Bounder) -> Table | None:
     """Return the contributions of a shard, to be settled; little more than these is ever held."""
     held: list[Table] = []
-    limit = HELD_LINES
+    limit = _SHARD_LINES
     for blob in packed:
         held.append(wire.unpack(blob))
         if sum(map(len, held)) >= limit:
             held = [bounder.reduce(table.concatenate(held))]
-            limit = max(HELD_LINES, 2 * len(held[0]))
+            limit = max(_SHARD_LINES, 2 * len(held[0]))
     return table.concatenate(held) if held else None
 
 
