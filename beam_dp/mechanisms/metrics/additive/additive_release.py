@@ -61,7 +61,6 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
     ClipChoice,
     clip_share_of_norm,
-    clip_share_of_partition,
 )
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SPREAD, ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
@@ -92,8 +91,6 @@ GIVEN_BACK_FROM = 16
 """The loss of n people alike is given back by n / (n + this): that of few is in few partitions."""
 BOX = 64
 """Up to so many partitions may share one draw that hides a box."""
-_UNKNOWN = 10
-"""For how many partitions a clip is chosen where their number is not public."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -491,11 +488,8 @@ def each_partition(
     """
     measure, clip = contribution.measure, None
     if len(measure.thresholds) > 1:
-        part = clip_share_of_partition(context.partitions, context.max_partitions)
-        cost, share = share.split((part, 1 - part))
-        numbers = context.partitions or _UNKNOWN
-        choice = ClipChoice(cost, measure.thresholds, anchored=True, numbers=numbers)
-        clip = SharedClip(measure, Fraction(1), choice)
+        of = context.partitions, context.max_partitions
+        clip, share = SharedClip.of_rows(measure, share, *of)
     made = contribution, Fraction(1), context.each(share), clip, context.alpha
     return AdditiveRelease(*made, limits)
 
