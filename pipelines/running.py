@@ -20,7 +20,7 @@ from apache_beam.options.pipeline_options import (
 )
 
 from beam_dp.results import release
-from beam_dp.transforms.stages import guards
+from beam_dp.transforms.stages import guards, threads_and_memory
 from pipelines import messages, stopping, terminal
 
 LOST = (
@@ -45,6 +45,7 @@ def run(made: beam.Pipeline, first: str, show_errors: bool = False, quiet: bool 
         quiet: whether nothing is shown of a run that succeeds.
     """
     _let_last(made)
+    threads_and_memory.keep_freed()
     if not quiet:
         terminal.say(first)
     failure: BaseException | None = None
