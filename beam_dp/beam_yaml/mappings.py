@@ -193,7 +193,9 @@ def metric_of(subject: str, given: object) -> Metric:
         known += [name for name in (*_OWN, *_OF_PEOPLE) if name not in known]
     rest = {name: value for name, value in fields.items() if name != word}
     check_words(subject, word, rest, sorted(known))
-    if fields[word] is not None:
+    if fields[word] not in (None, ""):
+        rule, hint = "have no column", f"Write {word}, or {{{word}: , weight: 2}}."
+        checks.require("column" in kind.__dataclass_fields__, subject, word, rule, hint)
         rest["column"] = fields[word]
     needed = [f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING]
     words = [f"{word}: spent", *(f"{name}: {_SHOWN[name]}" for name in needed if name in _SHOWN)]
