@@ -54,6 +54,7 @@ AGGREGATE = {
         counted("--quantiles", "spent"), "must have shares. Write --quantiles spent,shares=0.25,0.5,0.75."
     ),
     "a flag without a value": ([*counted(), "--sum"], "error: --sum must have a value: --sum COLUMN"),
+    "a flag of Beam without a value": (counted("--runner"), "error: --runner must have a value: --runner VALUE"),
     "ends of a sum": (counted("--sum", "spent,low=0"), "Leave it out, or write --sum spent,clip=100: the most"),
     "a bound without a name": (counted("--bounds", "3"), "not '3': write --bounds partitions=3"),
     "keys without a column": (
