@@ -320,6 +320,7 @@ def partitions_of(
     """
     if given is None:
         return None
+    _check_alone(given if isinstance(given, _LISTS) else [given])
     if isinstance(given, _LISTS):
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
@@ -346,9 +347,7 @@ def keys_of(text: str, parts: int) -> list[Any]:
     If all keys of a column are plain decimal integers, they become integers, which match text too.
     """
     words = [word.strip() for word in text.split(",")]
-    ends = re.fullmatch(r"(\d+)\s*(?:-|\.\.|:)\s*(\d+)", text)
-    if ends and int(ends[1]) < int(ends[2]) and not ends[2].startswith("0"):
-        raise ValueError(f"partitions must be keys, and {text!r} looks like a range: write all")
+    _check_alone([text])
     keys = [word.split("/") if parts > 1 else [word] for word in words if word]
     if not keys or {len(key) for key in keys} != {parts}:
         raise ValueError(
@@ -357,6 +356,14 @@ def keys_of(text: str, parts: int) -> list[Any]:
         )
     typed = zip(*map(typed_keys, zip(*keys, strict=True)), strict=True)
     return [key if parts > 1 else key[0] for key in typed]
+
+
+def _check_alone(keys: Sequence[Any]) -> None:
+    """Refuse one key that looks like a range."""
+    text = str(keys[0]) if len(keys) == 1 else ""
+    ends = re.fullmatch(r"(\d+)\s*(?:-|\.\.|:)\s*(\d+)", text)
+    if ends and int(ends[1]) < int(ends[2]) and not ends[2].startswith("0"):
+        raise ValueError(f"partitions must be keys, and {text!r} looks like a range: write all")
 
 
 def mapping_of(
