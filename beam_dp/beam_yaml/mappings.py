@@ -146,7 +146,8 @@ def tables_of(
         totals: "agree" or "apart".
     """
     entries = []
-    for given in also_by if isinstance(also_by, _LISTS) else [also_by] if also_by else []:
+    alone = [] if also_by is None else [also_by]
+    for given in also_by if isinstance(also_by, _LISTS) else alone:
         words = ("partition", "partitions", "weight")
         entry = given if isinstance(given, Mapping) else {"partition": given}
         entry = mapping_of(subject, "also_by", entry, words, words[:1])

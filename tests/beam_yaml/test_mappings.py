@@ -48,6 +48,10 @@ WRONG: dict[str, tuple[Any, str]] = {
     ),
     "a function": ([{"black_box": "a"}], "black_box must have function"),
     "a number": ([3], "a metric must be a mapping, not 3"),
+    "a name that yaml reads as false": (
+        [{"sum": "spent", "name": False}],
+        "name must be the name of a column .a string., not False",
+    ),
     "nothing": ([{}], "a metric must not be an empty mapping. Write metrics"),
 }
 

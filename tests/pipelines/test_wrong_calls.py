@@ -140,6 +140,7 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "a text for keys": ({"partitions": "AL"}, "must be a list of keys, not 'AL'. Write partitions: [AL]."),
     "a text that looks like a range": ({"partitions": "1..7"}, "'1..7' looks like a range: write all"),
     "a key that looks like a range": ({"partitions": ["1..7"]}, "'1..7' looks like a range: write all"),
+    "a table that yaml reads as false": ({"also_by": False}, "also_by must be a list of column names, not False"),
     "a metric in a file": ({"metrics": [{"kth_largest": "a"}]}, "have k. Write {kth_largest: spent, k: 3}."),
     "one word for metrics": ({"metrics": "count"}, "Write metrics: [count, {sum: spent}]."),
     "a budget outside of its mapping": ({"rho": 1}, "not have the word 'rho'. Write budget: {epsilon: 1}."),

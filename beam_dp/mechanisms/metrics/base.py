@@ -289,7 +289,7 @@ class Metric(MetricPart):
     def __post_init__(self) -> None:
         subject = type(self).__name__
         checks.fraction_between(subject, "weight", self.weight, 0, math.inf)
-        if self.name:
+        if self.name not in ("", None):
             checks.column(subject, "name", self.name)
 
     @property
