@@ -168,7 +168,8 @@ class Description:
         self.input = _patterns(given.get("input", []))
         self.dialect = {name: given[name] for name in DIALECT if name in given}
         self.query: str | None = given.get("query")
-        self.numbers = mappings.columns_of(given.get("numbers"))
+        numbers = mappings.columns_of(given.get("numbers"))
+        self.numbers = checks.columns(_SUBJECT, "numbers", numbers)
         self.output: str = given.get("output", "")
         parts = {name: given[name] for name in mappings.RELEASE if name in given}
         batches = "top_partitions" not in given

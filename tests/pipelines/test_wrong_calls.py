@@ -133,6 +133,7 @@ AGGREGATE = {
 MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown part": ({"persom": "visitor"}, "must not have the word 'persom'. Did you mean person"),
     "an input that is no path": ({"input": ["a.csv", 3]}, "input must be a path, or a list of them"),
+    "a number for a column of numbers": ({"numbers": [1]}, "numbers must be the name of a column (a string), not 1"),
     "what a flag says too": ({"budget": {"epsilon": 1}}, "budget stands in r.json too: leave one of the two out"),
     "a method without a bound": (
         {"metrics": [{"ratio": "a", "method": "naive"}]}, "give a bound, like 10, or count per person"
