@@ -21,7 +21,7 @@ import decimal
 import math
 from fractions import Fraction
 
-from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks, enclosures
 from beam_dp.text.text_tables import text_table
 
@@ -52,7 +52,7 @@ def schedule(runs: int, total: Budget) -> str:
     checks.require(count <= MOST_RUNS, "schedule", "runs", f"be at most {MOST_RUNS}, not {count}")
     most, rule = total.amount <= MOST_EPSILON, f"be at most {MOST_EPSILON}"
     checks.require(most, "schedule", "total_epsilon", rule)
-    rows = [("pure", _down(total.amount / count), "-", f"epsilon {readable(total.amount)}")]
+    rows = [("pure", _down(total.amount / count), "-", f"epsilon {checks.readable(total.amount)}")]
     if not total.delta:
         return "\n".join([*text_table(_HEADINGS, rows), _NO_DELTA])
     rho, settled = _down(total.to_zcdp().amount / count), _down(_by_losses(count, total))

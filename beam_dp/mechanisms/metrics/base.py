@@ -431,7 +431,7 @@ class OfNumbers(OfColumn):
             _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
             subject,
             "unit",
-            f"be from 2^-200 to 2^200, not {self.unit!r}: floats must hold what is released",
+            f"be from 2^-200 to 2^200, not {checks.shown(self.unit)}: floats must hold what is released",
             "Write unit=0.01.",
         )
 
