@@ -376,9 +376,12 @@ def mapping_of(
     hint: str = "",
 ) -> dict[str, Any]:
     """Return a mapping; refuse unknown names, if any are known, and one without a needed name."""
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+    if not isinstance(given, Mapping):
         rule = f"be a mapping, not {checks.shown(given)}"
         raise checks.ParameterTypeError(subject, name, rule, hint)
+    wrong = [key for key in given if not isinstance(key, str)]
+    rule = f"have text as keys, not {checks.listed(wrong)}"
+    checks.require(not wrong, subject, name, rule, "Quote on, yes, no and numbers.")
     check_words(subject, name, given, known or given)
     missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
     checks.require(not missing, subject, name, f"have {missing}", hint)

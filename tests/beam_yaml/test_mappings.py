@@ -52,6 +52,10 @@ WRONG: dict[str, tuple[Any, str]] = {
         [{"sum": "spent", "name": False}],
         "name must be the name of a column .a string., not False",
     ),
+    "a word that yaml reads as true": (
+        [{True: "spent"}],
+        "a metric must have text as keys, not True. Quote on, yes, no and numbers.",
+    ),
     "nothing": ([{}], "a metric must not be an empty mapping. Write metrics"),
 }
 
