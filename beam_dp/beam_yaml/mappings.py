@@ -123,8 +123,14 @@ def options_of(subject: str, given: object) -> dict[str, Any]:
 
 def statement_of(subject: str, given: Mapping[str, Any]) -> Statement:
     """Return what the `select` of a mapping asks for; refuse what it says and the mapping too."""
-    people = tuple(columns_of(given["person"]))
-    found = Statement.of(given["select"], people, given.get("period") or "")
+    people = checks.columns(subject, "person", columns_of(given["person"]))
+    text, period = given["select"], given.get("period")
+    if not isinstance(text, str):
+        rule, hint = f"be SQL, not {checks.shown(text)}", "Write SELECT count(*) FROM rows."
+        raise checks.ParameterTypeError(subject, "statement", rule, hint)
+    if period is not None:
+        checks.column(subject, "period", period)
+    found = Statement.of(text, people, period or "")
     for name in dict.fromkeys((*found.mapping, *_OF_SELECT)):
         hint = "Leave one of the two out."
         checks.require(
