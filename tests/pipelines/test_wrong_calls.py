@@ -148,6 +148,8 @@ MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': give a bound, like 3"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
     "a ranking of a part": ({"top_partitions": {"by": "count", "k": 1.5}}, "k must be a whole number of at least 1, not 1.5"),
+    "a text for true": ({"nonnegative": "true"}, "nonnegative must be true or false, not 'true'"),
+    "true for a number": ({"metrics": [{"sum": "a", "clip": True}]}, "clip must be a number, not True"),
     "a share above all": ({"metrics": [{"quantile": "a", "p": 1.5}]}, "p must be above 0 and below 1, not 1.5"),
     "a ranking of none": ({"top_partitions": {"by": "count", "k": 0}}, "k must be a whole number of at least 1, not 0"),
 }  # fmt: skip
