@@ -130,8 +130,9 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Exit with one line."""
         if bare := _BARE.fullmatch(message):
-            action = self._option_string_actions[bare[1]]
-            message = f"{bare[1]} must have a value: {bare[1]} {action.metavar}"
+            action = self._option_string_actions.get(bare[1])  # None: an option of Beam
+            value = action.metavar if action else "VALUE"
+            message = f"{bare[1]} must have a value: {bare[1]} {value}"
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
     @contextlib.contextmanager

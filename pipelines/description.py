@@ -35,7 +35,7 @@ from beam_dp.transforms.private_tables import AGREE, APART
 from beam_dp.transforms.sql.person_queries import parsed
 from beam_dp.transforms.sql.released_queries import ReleasedQuery
 from beam_dp.transforms.stages import guards
-from beam_dp.transforms.stages.output_names import output_names
+from beam_dp.transforms.stages.output_names import field_name, output_names
 
 DIALECT = ("quotes", "decimal", "thousands", "encoding")
 PAGE = ("title", "number_style")
@@ -168,7 +168,8 @@ class Description:
         self.input = _patterns(given.get("input", []))
         self.dialect = {name: given[name] for name in DIALECT if name in given}
         self.query: str | None = given.get("query")
-        self.numbers = mappings.columns_of(given.get("numbers"))
+        numbers = mappings.columns_of(given.get("numbers"))
+        self.numbers = checks.columns(_SUBJECT, "numbers", numbers)
         self.output: str = given.get("output", "")
         parts = {name: given[name] for name in mappings.RELEASE if name in given}
         batches = "top_partitions" not in given
@@ -190,8 +191,8 @@ class Description:
         self.together = self.run.summary
         self.ledger = self._ledger()
 
-    def _top(self) -> tuple[str, int] | None:
-        """Return an output column, and how many partitions with its largest numbers are kept."""
+    def _top(self) -> dp.TopPartitions | None:
+        """Return what keeps the partitions with the largest numbers of an output column."""
         if "top_partitions" not in self.given:
             return None
         asked, words = self.given["top_partitions"], ("by", "k")
@@ -201,7 +202,7 @@ class Description:
         checks.require(parts["by"] in names, _SUBJECT, "top_partitions", rule)
         rule = "be given: top_partitions ranks its values"
         checks.require(bool(self.release.partition), _SUBJECT, "partition", rule)
-        return parts["by"], number(parts["k"])
+        return dp.TopPartitions(number(parts["k"]), field_name(parts["by"]))
 
     def _ledger(self) -> dp.Ledger | None:
         if "ledger" not in self.given:

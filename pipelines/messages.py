@@ -111,5 +111,6 @@ def _worded(subject: str, name: str, rule: str, hint: str) -> str:
     elif advice:
         text += f": {advice}"
     text = text.replace("an int of", "a whole number of")
-    text = text.replace("real number (int, float or Fraction), not str", "number, not")
+    text = text.replace("be True or False", "be true or false")
+    text = re.sub(r"real number \(int, float or Fraction\), not \w+", "number, not", text)
     return _METRICS.sub(lambda found: _METRIC_WORDS[found[0]], text)

@@ -24,7 +24,7 @@ from beam_dp.text.text_tables import wrapped
 from beam_dp.transforms.io import read_rows, whole_files
 from beam_dp.transforms.run_record import COLUMNS
 from beam_dp.transforms.stages import guards
-from beam_dp.transforms.stages.output_names import OTHER, field_name
+from beam_dp.transforms.stages.output_names import OTHER
 from pipelines import command_line, running, stopping, terminal
 from pipelines.description import Description, without_folders
 
@@ -68,8 +68,7 @@ def pipeline(
     triples = zip(rows | "Release" >> asked.run, asked.tables, asked.files("output"), strict=True)
     for released, table, output in triples:
         if asked.top is not None:
-            by, k = asked.top
-            released = released | f"Top{table.ending}" >> dp.TopPartitions(k, field_name(by))
+            released = released | f"Top{table.ending}" >> asked.top
         write = write_of(table.release, output, job, given.get("overwrite", False), asked.after)
         _ = released | f"Write{table.ending}" >> write
         ready.append(released)

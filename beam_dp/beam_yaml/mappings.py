@@ -123,8 +123,14 @@ def options_of(subject: str, given: object) -> dict[str, Any]:
 
 def statement_of(subject: str, given: Mapping[str, Any]) -> Statement:
     """Return what the `select` of a mapping asks for; refuse what it says and the mapping too."""
-    people = tuple(columns_of(given["person"]))
-    found = Statement.of(given["select"], people, given.get("period") or "")
+    people = checks.columns(subject, "person", columns_of(given["person"]))
+    text, period = given["select"], given.get("period")
+    if not isinstance(text, str):
+        rule, hint = f"be SQL, not {checks.shown(text)}", "Write SELECT count(*) FROM rows."
+        raise checks.ParameterTypeError(subject, "statement", rule, hint)
+    if period is not None:
+        checks.column(subject, "period", period)
+    found = Statement.of(text, people, period or "")
     for name in dict.fromkeys((*found.mapping, *_OF_SELECT)):
         hint = "Leave one of the two out."
         checks.require(
@@ -146,7 +152,8 @@ def tables_of(
         totals: "agree" or "apart".
     """
     entries = []
-    for given in also_by if isinstance(also_by, _LISTS) else [also_by] if also_by else []:
+    alone = [] if also_by is None else [also_by]
+    for given in also_by if isinstance(also_by, _LISTS) else alone:
         words = ("partition", "partitions", "weight")
         entry = given if isinstance(given, Mapping) else {"partition": given}
         entry = mapping_of(subject, "also_by", entry, words, words[:1])
@@ -193,7 +200,9 @@ def metric_of(subject: str, given: object) -> Metric:
         known += [name for name in (*_OWN, *_OF_PEOPLE) if name not in known]
     rest = {name: value for name, value in fields.items() if name != word}
     check_words(subject, word, rest, sorted(known))
-    if fields[word] is not None:
+    if fields[word] not in (None, ""):
+        rule, hint = "have no column", f"Write {word}, or {{{word}: , weight: 2}}."
+        checks.require("column" in kind.__dataclass_fields__, subject, word, rule, hint)
         rest["column"] = fields[word]
     needed = [f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING]
     words = [f"{word}: spent", *(f"{name}: {_SHOWN[name]}" for name in needed if name in _SHOWN)]
@@ -318,6 +327,7 @@ def partitions_of(
     """
     if given is None:
         return None
+    _check_alone(given if isinstance(given, _LISTS) else [given])
     if isinstance(given, _LISTS):
         return PublicPartitions([tuple(key) if isinstance(key, list) else key for key in given])
     ways: dict[str, Callable[[Any], PublicPartitions | PrivatePartitions]] = {
@@ -344,9 +354,7 @@ def keys_of(text: str, parts: int) -> list[Any]:
     If all keys of a column are plain decimal integers, they become integers, which match text too.
     """
     words = [word.strip() for word in text.split(",")]
-    ends = re.fullmatch(r"(\d+)\s*(?:-|\.\.|:)\s*(\d+)", text)
-    if ends and int(ends[1]) < int(ends[2]) and not ends[2].startswith("0"):
-        raise ValueError(f"partitions must be keys, and {text!r} looks like a range: write all")
+    _check_alone([text])
     keys = [word.split("/") if parts > 1 else [word] for word in words if word]
     if not keys or {len(key) for key in keys} != {parts}:
         raise ValueError(
@@ -355,6 +363,14 @@ def keys_of(text: str, parts: int) -> list[Any]:
         )
     typed = zip(*map(typed_keys, zip(*keys, strict=True)), strict=True)
     return [key if parts > 1 else key[0] for key in typed]
+
+
+def _check_alone(keys: Sequence[Any]) -> None:
+    """Refuse one key that looks like a range."""
+    text = str(keys[0]) if len(keys) == 1 else ""
+    ends = re.fullmatch(r"(\d+)\s*(?:-|\.\.|:)\s*(\d+)", text)
+    if ends and int(ends[1]) < int(ends[2]) and not ends[2].startswith("0"):
+        raise ValueError(f"partitions must be keys, and {text!r} looks like a range: write all")
 
 
 def mapping_of(
@@ -366,9 +382,12 @@ def mapping_of(
     hint: str = "",
 ) -> dict[str, Any]:
     """Return a mapping; refuse unknown names, if any are known, and one without a needed name."""
-    if not isinstance(given, Mapping) or not all(isinstance(key, str) for key in given):
+    if not isinstance(given, Mapping):
         rule = f"be a mapping, not {checks.shown(given)}"
         raise checks.ParameterTypeError(subject, name, rule, hint)
+    wrong = [key for key in given if not isinstance(key, str)]
+    rule = f"have text as keys, not {checks.listed(wrong)}"
+    checks.require(not wrong, subject, name, rule, "Quote on, yes, no and numbers.")
     check_words(subject, name, given, known or given)
     missing = ", ".join(each for each in needed if given.get(each) in (None, ""))
     checks.require(not missing, subject, name, f"have {missing}", hint)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from beam_dp.mechanisms.accounting import periods
-from beam_dp.mechanisms.accounting.budget import Budget, counted, readable
+from beam_dp.mechanisms.accounting.budget import Budget, counted
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.spending import ledger_bucket, ledger_file
 from beam_dp.spending.ledger_file import Charge
@@ -325,7 +325,7 @@ def _text_of(budget: Budget) -> str:
 
 def _shown(number: Fraction | float) -> str:
     """Return a number for people: whole, or with six digits."""
-    return readable(Fraction(number)) if number > 1 << 900 else f"{float(number):.6g}"
+    return checks.readable(Fraction(number)) if number > 1 << 900 else f"{float(number):.6g}"
 
 
 def _user() -> str:

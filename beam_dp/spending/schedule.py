@@ -21,11 +21,11 @@ import decimal
 import math
 from fractions import Fraction
 
-from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks, enclosures
 from beam_dp.text.text_tables import text_table
 
-MOST_RUNS = 500
+MOST_RUNS, MOST_EPSILON = 500, 100
 _BITS = 24  # of the odds behind the point
 _DIGITS = decimal.Context(prec=4, rounding=decimal.ROUND_DOWN)
 _HEADINGS = ("accounting", "epsilon of a run", "or rho", "limit of the ledger")
@@ -43,14 +43,16 @@ def schedule(runs: int, total: Budget) -> str:
 
     Args:
         runs: how many there are, at most `MOST_RUNS`.
-        total: what all of them may cost a person, an epsilon and a delta.
+        total: what all of them may cost a person, an epsilon of at most `MOST_EPSILON` and a delta.
 
     Raises:
-        TypeError, ValueError: for another number of runs.
+        TypeError, ValueError: for another number of runs, or a larger epsilon.
     """
     count = checks.positive_integer("schedule", "runs", runs)
     checks.require(count <= MOST_RUNS, "schedule", "runs", f"be at most {MOST_RUNS}, not {count}")
-    rows = [("pure", _down(total.amount / count), "-", f"epsilon {readable(total.amount)}")]
+    most, rule = total.amount <= MOST_EPSILON, f"be at most {MOST_EPSILON}"
+    checks.require(most, "schedule", "total_epsilon", rule)
+    rows = [("pure", _down(total.amount / count), "-", f"epsilon {checks.readable(total.amount)}")]
     if not total.delta:
         return "\n".join([*text_table(_HEADINGS, rows), _NO_DELTA])
     rho, settled = _down(total.to_zcdp().amount / count), _down(_by_losses(count, total))

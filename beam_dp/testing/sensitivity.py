@@ -95,7 +95,7 @@ def _limit(subject: str, claimed: object) -> Number:
     if isinstance(claimed, float) and claimed == math.inf:
         return math.inf
     exact = checks.number(subject, "claimed", claimed)
-    checks.require(exact >= 0, subject, "claimed", f"be at least 0, not {claimed!r}")
+    checks.require(exact >= 0, subject, "claimed", f"be at least 0, not {checks.shown(claimed)}")
     return exact.numerator if exact.denominator == 1 else exact
 
 

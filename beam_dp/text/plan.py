@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget, readable
+from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.periods import PERSON, first_to_last, in_unit, meant
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
+from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.compile import CAP, SELECTION, program_at
 from beam_dp.mechanisms.planning.program import Program, Step
 from beam_dp.text.text_tables import short, shortened, text_table, wrapped
@@ -199,8 +200,8 @@ def protected(
 
 def total_of(budget: Budget) -> str:
     """Return a whole budget in words."""
-    spent = f"{'rho' if budget.is_zcdp else 'epsilon'} {readable(budget.amount)}"
-    return f"{spent}, delta {readable(budget.delta)}"
+    spent = f"{'rho' if budget.is_zcdp else 'epsilon'} {checks.readable(budget.amount)}"
+    return f"{spent}, delta {checks.readable(budget.delta)}"
 
 
 def _composition(program: Program) -> str:

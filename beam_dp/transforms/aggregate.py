@@ -137,18 +137,18 @@ class PrivateAggregate(RowsOfPeople):
         output_names.check_batches(_SUBJECT, self.batches, self.partitions)
         output_names.check_names(_SUBJECT, self.partition, self.metrics, self.batches)
         self._drawn: draw_once.Drawn | None = None
+        self.whole = self.budget  # of all tables of the run
         self.paid, self.has_other, self.agrees = self.budget, False, False  # unless others join
         self._program = self._compile(self.budget)
 
-    def join(self, paid: Budget, others: Iterable[Listed], has_other: bool) -> None:
+    def join(self, others: Iterable[Listed], has_other: bool) -> None:
         """Become one of several tables that agree.
 
         Args:
-            paid: what all of them cost.
             others: the public keys of others, which rows must have.
             has_other: whether its rows that are not listed are released together.
         """
-        self.paid, self.has_other, self.agrees = paid, has_other, True
+        self.paid, self.has_other, self.agrees = self.whole, has_other, True
         self._also_listed = tuple(others)
 
     def cost(self) -> Budget:

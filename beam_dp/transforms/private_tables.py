@@ -125,6 +125,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         share, *shares = self.first.budget.split([1, *weights])
         self.tables = [dataclasses.replace(self.first, budget=share)]
         self.tables += map(self._further, columns, entries, shares)
+        for table in self.tables:
+            table.whole = self.first.budget
         metrics = zip(*(table._program.request.metrics for table in self.tables), strict=True)
         programs = [table._program for table in self.tables]
         self.agreeing = [
@@ -173,7 +175,7 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         opened = [self.ordered[link.fine] for link in self._links if link.is_open]
         for table in self.ordered:
             others = [each for each in finest if each[0] != table._partition]
-            table.join(self.first.budget, others, has_other=table in opened)
+            table.join(others, has_other=table in opened)
             output_names.check_names(_SUBJECT, table.keys, table.metrics, table.batches)
 
     def _link(self, coarse: int, fine: int) -> Link:

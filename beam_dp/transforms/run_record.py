@@ -158,7 +158,7 @@ def of(release: Any, job: Mapping[str, Any] | None) -> beam.PCollection[Record]:
     start = source.pipeline | f"{label}: Start" >> beam.Impulse()
     known = facts(release, job) | noise_off.mark(drawn.noise)
     blocks = beam.pvalue.AsIter(source)
-    given = release._program, known, release.paid, blocks
+    given = release._program, known, release.whole, blocks
     complete = quick_steps.mapped(_complete, *given, *drawn.sides)
     return start | label >> complete.with_output_types(dict)
 

@@ -13,6 +13,8 @@ from beam_dp.mechanisms.numerics.checks import ParameterError, ParameterTypeErro
 
 METRICS: dict[str, Any] = {
     "count": dp.Count(),
+    "{count: , weight: 2}": dp.Count(weight=2),
+    "{people_count: '', weight: 2}": dp.PeopleCount(weight=2),
     "{sum: spent, clip: 100}": dp.Sum("spent", clip=100),
     "{sum: spent, name: revenue, weight: 0.1}": dp.Sum("spent", name="revenue", weight=Fraction(1, 10)),
     "{kth_largest: minutes, k: 3}": dp.KthLargest("minutes", 3),
@@ -40,8 +42,20 @@ WRONG: dict[str, tuple[Any, str]] = {
         "sum must not have the word 'k'. It has beta, .*, weight",
     ),
     "no column": ([{"sum": None}], "sum must have column"),
+    "a column of none": (
+        [{"count": "spent"}],
+        "count must have no column. Write count, or {count: , weight: 2}.",
+    ),
     "a function": ([{"black_box": "a"}], "black_box must have function"),
     "a number": ([3], "a metric must be a mapping, not 3"),
+    "a name that yaml reads as false": (
+        [{"sum": "spent", "name": False}],
+        "name must be the name of a column .a string., not False",
+    ),
+    "a word that yaml reads as true": (
+        [{True: "spent"}],
+        "a metric must have text as keys, not True. Quote on, yes, no and numbers.",
+    ),
     "nothing": ([{}], "a metric must not be an empty mapping. Write metrics"),
 }
 

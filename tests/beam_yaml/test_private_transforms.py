@@ -4,6 +4,7 @@ import csv
 import datetime
 import functools
 import json
+import re
 import runpy
 import sys
 import traceback
@@ -147,3 +148,18 @@ def test_totals_may_be_apart_and_words_are_checked():
         asked(partition="day", partitions=[1, 2], totals="no")
     with pytest.raises(ValueError, match="Did you mean weight"):
         asked(partition="day", partitions=[1, 2], also_by=[{"partition": "total", "weigth": 2}])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"person": 3}, "person must be a list of column names, not 3"),
+        ({"person": [["who"]]}, "person must be the name of a column"),
+        ({"period": {"a": 1}}, "period must be the name of a column"),
+        ({"select": {"a": 1}}, "statement must be SQL, not {'a': 1}. Write SELECT"),
+    ],
+)
+def test_what_is_said_beside_a_select_is_checked_first(given: dict[str, Any], said: str) -> None:
+    asked = {"person": "who", "budget": {"epsilon": 1}, "select": "SELECT count(*) FROM rows"}
+    with pytest.raises(TypeError, match=f"^PrivateAggregate: {re.escape(said)}"):
+        private_transforms.private_aggregate(**{**asked, **given})

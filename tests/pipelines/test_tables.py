@@ -168,7 +168,8 @@ def test_each_table_is_that_of_a_job_alone_with_its_share(visits, tmp_path, monk
         assert released == read(output)
         records = [json.loads(Path(f"{path}.json").read_text()) for path in files]
         for record in records:
-            record.pop("job"), record.pop("date")
+            for name in ("job", "date", "budget", "composition"):
+                del record[name]
         assert records[0] == records[1]
 
 
@@ -199,8 +200,10 @@ def test_the_terminal_the_pages_the_records_and_cards_say_that_they_are_several(
     assert [lines[at + 1].split()[0] for at in headings] == ["day", "store", "count"]
     for path, which in zip(paths, ("by day", "by store", "all rows"), strict=True):
         record = json.loads(Path(f"{path}.json").read_text())
-        share = Fraction(1, 4) if which == "all rows" else Fraction(3, 8)
-        assert record["budget"] == {"epsilon": str(3 * share), "delta": str(share * delta)}
+        assert record["budget"] == {"epsilon": "3", "delta": str(delta)}
+        share = "3/4" if which == "all rows" else "9/8"
+        assert f"for all tables of the run; this one: epsilon {share}" in record["composition"]
+        assert card(record)["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] == 3
         assert record["job"]["tables"] == said
         page = path.with_suffix(".html").read_text()
         assert f"This table is one of {said}.</p>" in page

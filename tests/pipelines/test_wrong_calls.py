@@ -54,6 +54,7 @@ AGGREGATE = {
         counted("--quantiles", "spent"), "must have shares. Write --quantiles spent,shares=0.25,0.5,0.75."
     ),
     "a flag without a value": ([*counted(), "--sum"], "error: --sum must have a value: --sum COLUMN"),
+    "a flag of Beam without a value": (counted("--runner"), "error: --runner must have a value: --runner VALUE"),
     "ends of a sum": (counted("--sum", "spent,low=0"), "Leave it out, or write --sum spent,clip=100: the most"),
     "a bound without a name": (counted("--bounds", "3"), "not '3': write --bounds partitions=3"),
     "keys without a column": (
@@ -132,16 +133,25 @@ AGGREGATE = {
 MAPPING: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown part": ({"persom": "visitor"}, "must not have the word 'persom'. Did you mean person"),
     "an input that is no path": ({"input": ["a.csv", 3]}, "input must be a path, or a list of them"),
+    "a number for a column of numbers": ({"numbers": [1]}, "numbers must be the name of a column (a string), not 1"),
     "what a flag says too": ({"budget": {"epsilon": 1}}, "budget stands in r.json too: leave one of the two out"),
     "a method without a bound": (
         {"metrics": [{"ratio": "a", "method": "naive"}]}, "give a bound, like 10, or count per person"
     ),
     "a text for keys": ({"partitions": "AL"}, "must be a list of keys, not 'AL'. Write partitions: [AL]."),
+    "a text that looks like a range": ({"partitions": "1..7"}, "'1..7' looks like a range: write all"),
+    "a key that looks like a range": ({"partitions": ["1..7"]}, "'1..7' looks like a range: write all"),
+    "a table that yaml reads as false": ({"also_by": False}, "also_by must be a list of column names, not False"),
     "a metric in a file": ({"metrics": [{"kth_largest": "a"}]}, "have k. Write {kth_largest: spent, k: 3}."),
     "one word for metrics": ({"metrics": "count"}, "Write metrics: [count, {sum: spent}]."),
     "a budget outside of its mapping": ({"rho": 1}, "not have the word 'rho'. Write budget: {epsilon: 1}."),
     "bounds by the mapping": ({"bounds": {"rows": 3, "partitions": "x"}}, "bounds partitions must be a whole number of at least 1, not 'x': give a bound, like 3"),
     "a ranking of nothing": ({"top_partitions": {"by": "people", "k": 3}}, "top_partitions must have by: one of the output columns count"),
+    "a ranking of a part": ({"top_partitions": {"by": "count", "k": 1.5}}, "k must be a whole number of at least 1, not 1.5"),
+    "a text for true": ({"nonnegative": "true"}, "nonnegative must be true or false, not 'true'"),
+    "true for a number": ({"metrics": [{"sum": "a", "clip": True}]}, "clip must be a number, not True"),
+    "a share above all": ({"metrics": [{"quantile": "a", "p": 1.5}]}, "p must be above 0 and below 1, not 1.5"),
+    "a ranking of none": ({"top_partitions": {"by": "count", "k": 0}}, "k must be a whole number of at least 1, not 0"),
 }  # fmt: skip
 
 

@@ -60,3 +60,9 @@ def test_without_a_delta_there_is_the_sum_only():
 def test_a_wrong_number_of_runs_is_refused(runs):
     with pytest.raises((TypeError, ValueError), match="runs must be"):
         schedule.schedule(runs, dp.Budget(1))
+
+
+def test_so_large_an_epsilon_that_nothing_is_private_is_refused():
+    """Its odds would have a million bits."""
+    with pytest.raises(ValueError, match="total_epsilon must be at most 100"):
+        schedule.schedule(500, dp.Budget(1e6, 1e-6))

@@ -100,7 +100,7 @@ class Budget:
             0 < exact <= 1,
             "Budget.scaled",
             "factor",
-            f"be above 0 and at most 1, not {factor!r}",
+            f"be above 0 and at most 1, not {checks.shown(factor)}",
         )
         return self.like(self.amount * exact, self.delta * exact)
 
@@ -137,23 +137,14 @@ class Budget:
 
     def __repr__(self) -> str:
         name = "Budget.zcdp(rho" if self.is_zcdp else "Budget(epsilon"
-        delta = f", delta={readable(self.delta)}" if self.delta else ""
-        return f"{name}={readable(self.amount)}{delta})"
+        delta = f", delta={checks.readable(self.delta)}" if self.delta else ""
+        return f"{name}={checks.readable(self.amount)}{delta})"
 
 
 def cost_of_all(costs: Sequence[Budget]) -> Budget:
     """Return what several things cost together: pure ones, or zCDP ones, without any delta."""
     amount = sum((cost.amount for cost in costs), Fraction(0))
     return costs[0].like(amount)
-
-
-def readable(value: Fraction) -> str:
-    """Return `value` for people: as a decimal, or as 1/3 if that is shorter; also beyond floats."""
-    exponent = value.numerator.bit_length() - value.denominator.bit_length()
-    if abs(exponent) >= 1000 and value:
-        return f"about 2^{exponent}"
-    decimal, exact = str(float(value)), str(value)
-    return exact if "/" in exact and len(exact) < len(decimal) else decimal
 
 
 def _fill(budget: Budget, epsilon: Fraction | None, delta: Fraction, rho: Fraction | None) -> None:
@@ -166,8 +157,7 @@ def _at_least(
 ) -> Fraction:
     exact = checks.number(subject, name, value)
     if exact < least:
-        text = readable(value) if isinstance(value, Fraction) else repr(value)
-        rule = f"be above 0 (at least {shown}), not {text}"
+        rule = f"be above 0 (at least {shown}), not {checks.shown(value)}"
         raise checks.ParameterError(subject, name, rule, hint)
     return exact
 
@@ -178,7 +168,7 @@ def _checked_delta(subject: str, value: object) -> Fraction:
         0 <= exact < 1,
         subject,
         "delta",
-        f"be at least 0 and below 1, not {value!r}",
+        f"be at least 0 and below 1, not {checks.shown(value)}",
         "Write delta=1e-6.",
     )
     return exact
@@ -223,7 +213,7 @@ def check_total(budget: Budget, entries: Sequence[Entry]) -> None:
     amount = sum((counted(budget, cost) * times for _, cost, times in entries), Fraction(0))
     delta = sum((cost.delta * times for _, cost, times in entries), Fraction(0))
     if amount > budget.amount or delta > budget.delta:
-        rule = f"be at most {budget}, not {readable(amount)} with delta {readable(delta)}"
+        rule = f"be at most {budget}, not {checks.readable(amount)} with delta {checks.readable(delta)}"
         raise checks.ParameterError("account", "the total", rule)
 
 
@@ -267,12 +257,12 @@ def cautions(budget: Budget) -> tuple[str, ...]:
     word, most = ("rho", _MOST_RHO) if budget.is_zcdp else ("epsilon", Fraction(MOST_EPSILON))
     if budget.amount > most:
         lines.append(
-            f"{word} {readable(budget.amount)} is above {most}: it hardly protects anybody; common "
+            f"{word} {checks.readable(budget.amount)} is above {most}: it hardly protects anybody; common "
             "values of epsilon are 0.1 to 3"
         )
     if float(budget.delta) > float(_MOST_DELTA):
         lines.append(
-            f"delta {readable(budget.delta)} is above {_MOST_DELTA}: so large a delta allows "
+            f"delta {checks.readable(budget.delta)} is above {_MOST_DELTA}: so large a delta allows "
             "somebody's rows to be published; take one well below 1 / people, for example 1e-6"
         )
     return tuple(lines)

@@ -87,8 +87,9 @@ class Candidates(abc.ABC):
         named = {"low": low, "high": high, "step": step}
         first, last, distance = (checks.decimal(subject, *each) for each in named.items())
         whole = _are_ints(named.values())
-        checks.require(distance > 0, subject, "step", f"be above 0, not {step!r}")
-        checks.require(last >= first, subject, "high", f"be at least low={low!r}, not {high!r}")
+        checks.require(distance > 0, subject, "step", f"be above 0, not {checks.shown(step)}")
+        rule = f"be at least low={checks.shown(low)}, not {checks.shown(high)}"
+        checks.require(last >= first, subject, "high", rule)
         size = (last - first) // distance + 1
         if not whole:
             _require_floats(subject, max(abs(first), abs(last)), distance if size > 1 else None)
@@ -113,16 +114,18 @@ class Candidates(abc.ABC):
         subject = "Candidates.geometric"
         named = {"low": low, "high": high, "ratio": ratio}
         first, last, factor = (checks.decimal(subject, *each) for each in named.items())
-        checks.require(first > 0, subject, "low", f"be above 0, not {low!r}")
-        checks.require(last >= first, subject, "high", f"be at least low={low!r}, not {high!r}")
-        checks.require(factor > 1, subject, "ratio", f"be above 1, not {ratio!r}")
+        checks.require(first > 0, subject, "low", f"be above 0, not {checks.shown(low)}")
+        rule = f"be at least low={checks.shown(low)}, not {checks.shown(high)}"
+        checks.require(last >= first, subject, "high", rule)
+        checks.require(factor > 1, subject, "ratio", f"be above 1, not {checks.shown(ratio)}")
         spread = _logarithm(last) - _logarithm(first)
         finest = spread / MATERIALISED
+        least = f"{1 + 1.01 * finest} for at most {MATERIALISED} values"
         checks.require(
             math.log1p(float(min(factor - 1, Fraction(10**300)))) >= finest,
             subject,
             "ratio",
-            f"be at least {1 + 1.01 * finest} for at most {MATERIALISED} values, not {ratio!r}",
+            f"be at least {least}, not {checks.shown(ratio)}",
         )
         if _are_ints(named.values()):
             return GivenGrid(_whole_powers(int(first), int(last), int(factor)))

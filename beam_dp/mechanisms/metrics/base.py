@@ -289,7 +289,7 @@ class Metric(MetricPart):
     def __post_init__(self) -> None:
         subject = type(self).__name__
         checks.fraction_between(subject, "weight", self.weight, 0, math.inf)
-        if self.name:
+        if self.name not in ("", None):
             checks.column(subject, "name", self.name)
 
     @property
@@ -431,7 +431,7 @@ class OfNumbers(OfColumn):
             _LEAST_UNIT <= exact <= 1 / _LEAST_UNIT,
             subject,
             "unit",
-            f"be from 2^-200 to 2^200, not {self.unit!r}: floats must hold what is released",
+            f"be from 2^-200 to 2^200, not {checks.shown(self.unit)}: floats must hold what is released",
             "Write unit=0.01.",
         )
 

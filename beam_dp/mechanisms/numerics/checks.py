@@ -24,14 +24,31 @@ _NOT_REAL = (bool, np.bool_, np.timedelta64)  # numpy has timedelta64 among its 
 
 _NAMES = 20
 _ALIKE = 0.6
-_SHORT = reprlib.Repr()
+
+
+def readable(value: Fraction) -> str:
+    """Return `value` for people: as a decimal, or as 1/3 if that is shorter; also beyond floats."""
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    if abs(exponent) >= 1000 and value:
+        return f"about 2^{exponent}"
+    decimal, exact = str(float(value)), str(value)
+    return exact if "/" in exact and len(exact) < len(decimal) else decimal
+
+
+class _Short(reprlib.Repr):
+    def repr_Fraction(self, value: Fraction, level: int) -> str:
+        return readable(value)
+
+
+_SHORT = _Short()
 _SHORT.maxstring = _SHORT.maxlong = _SHORT.maxother = 80
 
 
 def shown(value: object) -> str:
     """Return a parameter as a message shows it: as Python writes it, but never long.
 
-    Of lists and other containers the first few elements are shown, of classes the name.
+    A fraction is shown for people. Of lists and other containers the first few elements are shown,
+    of classes the name.
     """
     return f"the class {value.__name__}" if isinstance(value, type) else _SHORT.repr(value)
 

@@ -29,7 +29,7 @@ def check_p(subject: str, p: object) -> Number:
     if isinstance(p, float) and p == math.inf:
         return math.inf
     exact = checks.number(subject, "p", p)
-    checks.require(exact >= 1, subject, "p", f"be from 1 to inf, not {p!r}")
+    checks.require(exact >= 1, subject, "p", f"be from 1 to inf, not {checks.shown(p)}")
     return int(exact) if exact.denominator == 1 else float(exact)
 
 

@@ -219,10 +219,14 @@ def select_partitions(
         yield bucket, part
 
 
-def keep_nothing(_: bytes, weighed: Iterable[int], buckets: int, draws: Draws) -> None:
-    """Keep that nothing is selected in the buckets without weights."""
+def keep_nothing(
+    _: bytes, weighed: Iterable[int], buckets: int, draws: Draws
+) -> Iterator[tuple[int, tuple[int, Selected]]]:
+    """Keep that nothing is selected in the buckets without weights; yield what was kept before."""
     for bucket in sorted(set(range(buckets)).difference(weighed)):
-        draws.once(f"selected-{bucket}", functools.partial(no_partitions, bucket))
+        kept = draws.once(f"selected-{bucket}", functools.partial(no_partitions, bucket))
+        for part in enumerate(cut(kept)):
+            yield bucket, part
 
 
 def no_partitions(bucket: int) -> Selected:
@@ -417,7 +421,8 @@ class DrawSelection(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[
     """Turn (bucket, packed weights) into the selected partitions, behind a barrier.
 
     Nothing is selected in a bucket without weights. That is kept too: else the files of the draws
-    would tell which buckets have some.
+    would tell which buckets have some. What an earlier run selected there counts: the noise of the
+    buckets that are drawn later is for the number of partitions selected in all.
 
     Attributes:
         program: the run's program.
@@ -437,12 +442,15 @@ class DrawSelection(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[
         """Draw for every bucket."""
         given = self.program, self.noise, self.draws, self.chosen
         select = quick_steps.flat_mapped(select_partitions, *given)
-        typed = select.with_output_types(tuple[int, tuple[int, Selected]])
+        kind = tuple[int, tuple[int, Selected]]
+        selected = weights | "SelectPartitions" >> select.with_output_types(kind)
         if not isinstance(self.draws, Barriers):
             weighed = beam.pvalue.AsIter(weights | "BucketsWithWeights" >> beam.Keys())
-            keep = quick_steps.mapped(keep_nothing, weighed, self.buckets, self.draws)
-            _ = weights.pipeline | "StartSelected" >> beam.Impulse() | "KeepNothing" >> keep
-        grouped = weights | "SelectPartitions" >> typed | "StoreSelected" >> beam.GroupByKey()
+            keep = quick_steps.flat_mapped(keep_nothing, weighed, self.buckets, self.draws)
+            start = weights.pipeline | "StartSelected" >> beam.Impulse()
+            kept = start | "KeepNothing" >> keep.with_output_types(kind)
+            selected = (selected, kept) | "AllSelected" >> beam.Flatten()
+        grouped = selected | "StoreSelected" >> beam.GroupByKey()
         return grouped | "TakeStoredSelected" >> quick_steps.flat_mapped(stored_together)
 
 

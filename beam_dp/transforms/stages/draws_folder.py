@@ -50,7 +50,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.columns.layout import fresh_key
 from beam_dp.transforms.stages import noise_off
 
-SUBJECT = "the pipeline option --draws_folder"
+_OPTION = "the pipeline", "--draws_folder"
 _TAG_BYTES = 32
 _FIRST = "made"
 """The first file in the folder of a run."""
@@ -79,19 +79,19 @@ class DrawsFolder:
     secret: bytes = field(repr=False)
 
     @classmethod
-    def made_in(cls, folder: str) -> "DrawsFolder":
+    def made_in(cls, given: str | os.PathLike[str]) -> "DrawsFolder":
         """Make the folder of a run.
 
         Args:
-            folder: the folder of all runs; it is made if it does not exist.
+            given: the folder of all runs; it is made if it does not exist.
 
         Raises:
             ValueError: if it is no folder in which files can be written and linked.
         """
+        folder = os.fspath(given)
         checks.require(
             FileSystems.get_scheme(folder) is None,
-            SUBJECT,
-            "its value",
+            *_OPTION,
             f"name a folder that is mounted on all workers, not {folder!r}: a draw is committed "
             "by a link, which object stores do not have",
             "Name a folder on NFS, or on the one machine that the job runs on.",
@@ -102,12 +102,11 @@ class DrawsFolder:
             made = cls(path, fresh_key())
             made._commit(_FIRST, pickle.dumps(None))
             made._read(_FIRST)
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise checks.ParameterError(
-                SUBJECT,
-                "its value",
+                *_OPTION,
                 f"name a folder where files can be written and linked, not {folder!r}: "
-                f"{error.strerror}",
+                f"{getattr(error, 'strerror', error)}",
                 "Name another folder.",
             ) from None
         return made

@@ -65,7 +65,7 @@ def check(subject: str, shards: object) -> None:
         or (type(shards) is int and 1 <= shards <= MOST and shards & (shards - 1) == 0),
         subject,
         "shards",
-        f"be a power of two from 1 to {MOST}, not {shards!r}",
+        f"be a power of two from 1 to {MOST}, not {checks.shown(shards)}",
     )
 
 

@@ -42,14 +42,16 @@ def test_open_interval_may_be_endless() -> None:
     ("value", "text"),
     [
         (3, "3"),
-        (Fraction(1, 1000), "Fraction(1, 1000)"),
+        (Fraction(1, 1000), "0.001"),
+        ([Fraction(1, 3)], "[1/3]"),
+        (Fraction(10**300), "1e+300"),
         ("wrong", "'wrong'"),
         (None, "None"),
         (float, "the class float"),
         ([1, "a"], "[1, 'a']"),
     ],
 )
-def test_small_parameters_are_shown_as_python_writes_them(value, text):
+def test_small_parameters_are_shown_as_python_writes_them_and_fractions_for_people(value, text):
     assert checks.shown(value) == text
 
 

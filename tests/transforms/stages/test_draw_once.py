@@ -6,6 +6,7 @@ import itertools
 import pickle
 import random
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -324,6 +325,29 @@ def test_a_second_run_with_a_folder_reads_the_draws_of_the_first(tmp_path: Path)
     run_twice(f"--draws_folder={tmp_path}")
     first, second = release_of(SEEN["runs"])
     assert first == second
+
+
+@pytest.mark.parametrize("drawn", [True, False])
+def test_what_was_selected_counts_where_a_second_run_has_no_rows(
+    tmp_path: Path, drawn: bool
+) -> None:
+    path, metric, delta = tmp_path / "rows.csv", dp.Count(clip=1), Fraction(1, 10**6)
+    path.write_text("person,day\n" + "".join(f"{n},{n % 8}\n" for n in range(400)))
+    options = PipelineOptions(["--runner=FnApiRunner", f"--draws_folder={tmp_path / 'kept'}"])
+    pipeline = beam.Pipeline(options=options)
+    table = dp.PrivateAggregate("person", [metric], dp.Budget(20, delta), ["day"])
+    released = pipeline | dp.ReadRows(str(path), columns=["person", "day"]) | table
+    _ = released | "SeeRows" >> beam.Map(see, "rows")
+    _ = table.record() | "SeeRecord" >> beam.Map(see, "record")
+    pipeline.run().wait_until_finish()
+    path.write_text("person,day\n")
+    for kept in [] if drawn else (tmp_path / "kept").glob("*/bucket-*"):
+        kept.unlink()
+    pipeline.run().wait_until_finish()
+    rows = SEEN["rows"]
+    first, second = SEEN["record"]
+    assert first == second
+    assert len(rows) == 16 and {row.day for row in rows[:8]} == {row.day for row in rows[8:]}
 
 
 @pytest.mark.sampled(5)

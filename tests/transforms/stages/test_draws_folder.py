@@ -152,11 +152,14 @@ def test_only_the_owner_may_read(tmp_path: Path) -> None:
 def test_places_where_nothing_can_be_written_and_linked_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(ParameterError, match="mounted on all workers"):
+    with pytest.raises(
+        ParameterError, match="the pipeline: --draws_folder must name.* all workers"
+    ):
         DrawsFolder.made_in("gs://bucket/draws")
     (tmp_path / "file").touch()
-    with pytest.raises(ParameterError, match="can be written and linked"):
-        DrawsFolder.made_in(str(tmp_path / "file"))
+    for wrong in (tmp_path / "file", "a\0b"):
+        with pytest.raises(ParameterError, match="--draws_folder must .*can be written and linked"):
+            DrawsFolder.made_in(wrong)
 
     def link(*_: Any) -> None:
         raise PermissionError(1, "Operation not permitted")
