@@ -60,7 +60,9 @@ class Parquet(Format):
         """Refuse files for their footers; return the types of the columns."""
         listing = uuid.uuid4().hex
         types = types_of([_opened(path, listing, wanted)[0] for path in paths], wanted)
-        return Sniffed({name: without_view(kind) for name, kind in types.items()})
+        return Sniffed(
+            [{name: without_view(kind) for name, kind in each.items()} for each in types]
+        )
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> list[RowGroups]:
         """Return the row groups of all files in ranges of about a million rows."""
@@ -74,8 +76,8 @@ class Parquet(Format):
             files = list(threads.map(of_file, paths))
         types = types_of([schema for schema, _ in files], wanted)
         return [
-            each._replace(typed=_missing_types(schema, types))
-            for schema, ranges in files
+            each._replace(typed=_missing_types(schema, kinds))
+            for (schema, ranges), kinds in zip(files, types, strict=True)
             for each in ranges
         ]
 
@@ -165,9 +167,10 @@ def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch
 
 def _missing_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
     """Return the types, in other files, of columns that are nulls in a file."""
-    found = (name for name, kind in types.items() if schema.field(name).type != kind)
     return {
-        name: without_view(types[name]) for name in found if pt.is_null(schema.field(name).type)
+        name: without_view(kind)
+        for name, kind in types.items()
+        if pt.is_null(schema.field(name).type)
     }
 
 
