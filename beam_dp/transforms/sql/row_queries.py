@@ -187,7 +187,7 @@ class Query:
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         distinguished(needs)
         _check_patterns(node)
-        parts = {name: rewritten(node[name], _strict) for name in ("select_list", "where_clause")}
+        parts = {name: rewritten(node[name], strict) for name in ("select_list", "where_clause")}
         if public:
             parts = rewritten(parts, lambda tree: _of_rows(tree, needs))
             parts["from_table"] = from_of(each.sql(runs=True) for each in public)
@@ -215,7 +215,7 @@ class Query:
                 if is_read and name in self.needs and [*map(str.lower, table)] in ([], [TABLE]):
                     cell = made["child"] if "child" in made else arguments_of(made)[0]
                     is_plain = "column_names" in cell
-                    found.append(Cast(name, value_of(_strict(made)), is_time, is_plain))
+                    found.append(Cast(name, value_of(strict(made)), is_time, is_plain))
         return found
 
     def outputs(self, read: Sequence[str]) -> list[str]:
@@ -331,7 +331,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     require(not every, rule, "Write replace(), or translate()")
 
 
-def _strict(made: dict[str, Any]) -> dict[str, Any]:
+def strict(made: dict[str, Any]) -> dict[str, Any]:
     """Return an expression of which casts of columns are null where they fail.
 
     AND and OR, as the side of a comparison, are computed from both their sides for every row.
