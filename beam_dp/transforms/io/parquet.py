@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import io
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
@@ -31,7 +32,7 @@ _AHEAD = 4
 FOOTERS_AT_ONCE = 16
 _FOOTERS_KEPT = 2
 
-_RULE = "a Parquet file"
+_RULE = "a Parquet file without encryption"
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.uuid(): pa.string()}
 
 
@@ -103,6 +104,10 @@ def footer_of(path: str, listing: str) -> tuple[pa.Schema, pq.FileMetaData]:
     a large file in ranges would spend more time on its footer than on a range's rows.
     """
     with open_files.seekable(path) as source, pq.ParquetFile(source) as file:
+        source.seek(-8, io.SEEK_END)  # the length of the footer, and PAR1
+        # Behind the footer of encrypted columns is a signature. Arrow ends the process for these.
+        if int.from_bytes(source.read(4), "little") != file.metadata.serialized_size:
+            raise pa.ArrowInvalid("columns are encrypted")
         return file.schema_arrow, file.metadata
 
 

@@ -99,7 +99,10 @@ pq.write_table(pa.table({"who": [SECRET] * 9, "spent": range(9)}), TABLE)
 PARQUET = TABLE.getvalue().to_pybytes()
 NOISE = random.Random(7).randbytes(100_000)
 NOT_UTF8 = "must be text in UTF-8, and it is not, in its first 1 MiB. CSV may"
-NO_CSV, NO_PARQUET = "must be a CSV file in UTF-8", "must be a Parquet file; it cannot be"
+NO_CSV, NO_PARQUET = (
+    "must be a CSV file in UTF-8",
+    "must be a Parquet file without encryption; it cannot be",
+)
 NO_JSON = "must hold a JSON object on each line, and it has other lines in its first 1 MiB"
 UTF_16 = "must be text, and it is text in UTF-16: save it in UTF-8, as iconv -f UTF-16 -t UTF-8 "
 UNREADABLE = {
