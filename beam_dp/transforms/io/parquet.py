@@ -31,6 +31,8 @@ _AHEAD = 4
 # Enough to hide an object store's latency; threads only wait here.
 FOOTERS_AT_ONCE = 16
 _FOOTERS_KEPT = 2
+# As nanoseconds, times of INT96 (those of Spark) in the year 9999 would be in 1816.
+_file = functools.partial(pq.ParquetFile, coerce_int96_timestamp_unit="us")
 
 _RULE = "a Parquet file without encryption"
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.uuid(): pa.string()}
@@ -103,7 +105,7 @@ def footer_of(path: str, listing: str) -> tuple[pa.Schema, pq.FileMetaData]:
     A footer lists all row groups, so that its size grows with the file: without a memory, who reads
     a large file in ranges would spend more time on its footer than on a range's rows.
     """
-    with open_files.seekable(path) as source, pq.ParquetFile(source) as file:
+    with open_files.seekable(path) as source, _file(source) as file:
         source.seek(-8, io.SEEK_END)  # the length of the footer, and PAR1
         # Behind the footer of encrypted columns is a signature. Arrow ends the process for these.
         if int.from_bytes(source.read(4), "little") != file.metadata.serialized_size:
@@ -164,7 +166,7 @@ def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch
     most = min(SLICE, 1 << max(fitting.bit_length() - 1, 0))
     with (
         open_files.seekable(part.path) as source,
-        pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file,
+        _file(source, metadata=metadata, read_dictionary=repeated) as file,
     ):
         for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
             yield _of_types(without_views(batch), part.typed)

@@ -1,6 +1,7 @@
 """ReadRows: what is read, what is dropped, and which calls are refused."""
 
 import base64
+import datetime as dt
 import gzip
 import tracemalloc
 from pathlib import Path
@@ -74,6 +75,13 @@ def test_categories_in_a_delta_encoding_are_refused_before_a_row_is_read(tmp_pat
     pq.write_table(pa.table({"who": texts}), path, use_dictionary=False, **encoding)
     with pytest.raises(ValueError, match="must not be a category in a delta encoding"):
         parquet.Parquet().sniff([path], Wanted(path, ["who"]))
+
+
+def test_times_of_any_year_are_read(tmp_path: Path) -> None:
+    """Spark writes INT96, which Arrow reads as nanoseconds if nothing is said."""
+    path, times = str(tmp_path / "a.parquet"), [dt.datetime(year, 1, 2) for year in (1, 2026, 9999)]
+    pq.write_table(pa.table({"at": times}), path, use_deprecated_int96_timestamps=True)
+    assert read_all(path, ["at"]) == [(time,) for time in times]
 
 
 class _Kms(encryption.KmsClient):
