@@ -263,8 +263,7 @@ def _made_of_text(part: dict[str, Any]) -> list[dict[str, Any]]:
     dates = [
         _is_date(side) for side in literals if (side["literal"] or {}).get("kind") != "NULL_LITERAL"
     ]
-    is_of_dates = bool(dates) and all(dates) and part["type"] != "COMPARE_NOTEQUAL"
-    return [cast_of(side, "TIMESTAMP") for side in sides if is_of_dates]
+    return [cast_of(side, "TIMESTAMP") for side in sides if dates and all(dates)]
 
 
 def _is_tree(part: Any) -> bool:
