@@ -294,6 +294,7 @@ TYPES = {
     "STRUCT": ("v.f", pa.struct([("f", pa.string())])),
     "LIST": ("v", pa.list_(pa.int64())),
     "BLOB": ("v", pa.binary()),
+    "UHUGEINT": ("CAST(v AS UHUGEINT)", pa.int64()),  # comes out negative from 2^127 on
     "VARIANT": ("CAST(v AS VARIANT)", pa.string()),
     "TIMESTAMP WITH TIME ZONE": ("CAST(v AS TIMESTAMPTZ)", pa.string()),
 }
