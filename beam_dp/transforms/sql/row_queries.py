@@ -345,15 +345,20 @@ def strict(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_patterns(node: Mapping[str, Any]) -> None:
-    """Refuse patterns, and replacements, that DuckDB cannot read."""
+    """Refuse patterns, replacements, formats and parts of times that DuckDB cannot read."""
+    text, time = literal("STRING", ""), cast_of(literal("STRING", "2026-11-22"), "TIMESTAMP")
     for call in parts_of(node):
-        if call.get("function_name", "").lower().startswith("regexp"):
-            empty = {"name": "", "expression": literal("STRING", "")}
-            given = [empty, *call["arguments"][1:]]
+        name = call.get("function_name", "").lower()
+        if name.startswith(("regexp", "try_strptime", "strftime", "date_")):
+            cell = {"name": "", "expression": time if name.startswith(("strf", "date")) else text}
+            given = [cell] * len(call["arguments"])
+            given[FUNCTIONS[name]] = call["arguments"][FUNCTIONS[name]]
             try:
                 databases.parser().cursor().execute(
                     f"SELECT {value_of({**call, 'arguments': given})}"
                 )
             except databases.duckdb().Error as error:
                 rule = f"have patterns that can be read: {error}".partition("\n")[0]
-                require(False, rule, "Write a pattern of RE2: docs/how_to/rows.md")
+                require(
+                    False, rule, "Write a pattern of RE2, a format like '%Y', a part like 'month'"
+                )

@@ -46,6 +46,8 @@ REFUSED = {  # functions and forms that are on no list: tests/hostile/test_selec
     "an escape": "SELECT x LIKE 'a!%' ESCAPE '!' AS y FROM rows",
     "TRY": "SELECT TRY(x + 1) AS y FROM rows",
     "a pattern that is none": "SELECT regexp_matches(x, '(') AS y FROM rows",
+    "a format that is none": "SELECT strftime(x, '%Q') AS y FROM rows",
+    "no part of a time": "SELECT date_trunc('days of old', x) AS y FROM rows",
     "a group that is none": "SELECT regexp_replace(x, 'a', '\\3') AS y FROM rows",
     "two statements": "SELECT 1 AS x FROM rows; SELECT 2 AS x FROM rows",
     "an insert": "INSERT INTO rows VALUES (1)",
