@@ -90,6 +90,7 @@ EXPRESSIONS = {
     "s LIKE 'a%' OR s ILIKE 'B%' OR s SIMILAR TO 'c'": True,
     "coalesce(NULL, s)": "ab c",
     "ln(x - 1) IS NULL AND sqrt(-x) IS NULL AND x % 0 IS NULL AND log(x) = 0": True,
+    "isnan(CAST(x AS DOUBLE) % 0) AND isinf(x / 0) AND x / nullif(0, 0) IS NULL": True,
     "CAST('2026-11-26' AS DATE) = t::DATE AND CAST(s AS DATE) IS NULL": True,
     "TRY_CAST(s AS DOUBLE)": None,
     "dayname(t)": "Thursday",
