@@ -153,7 +153,8 @@ def _types(reader: dp.ReadRows) -> dict[str, pa.DataType]:
     if reader.format is formats.FORMATS[".parquet"]:
         with contextlib.suppress(OSError, ValueError):
             paths = [path for path in reader.paths() if open_files.is_local(path)]
-            types |= reader.sniff(paths[:1])[0]
+            for found in reader.sniff(paths[:1]).types:
+                types |= found
     return {name: ids.stored(kind) for name, kind in types.items()}
 
 

@@ -48,7 +48,7 @@ _PATIENCE = 1.0
 _COLUMNS = 100  # where the width of the terminal is not known
 _RAISED = (Exception,)
 # The errors of this package name parameters, columns and types, those of files their path.
-_OWNERS = "ReadRows|WriteRows|PrivateAggregate|PublicPartitions"
+_OWNERS = "ReadRows|Rows|WriteRows|PrivateAggregate|PublicPartitions"
 _KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
 _START = rf"(?:(?:{_OWNERS}): |column '|\[Errno \d+\] )"
 _OURS = re.compile(rf"^{_KIND}({_START}.*?)(?: \[while running .*)?$", re.MULTILINE)

@@ -83,7 +83,8 @@ def scans_of(
         together = [path for path in paths if path in good]
         sniffed = reader.sniff(together)
         for each in laid if query is None else ():
-            check_types(each, sniffed.types)
+            for types in sniffed.types:
+                check_types(each, types)
             check_forms(each, sniffed.forms)
         parts = reader.parts(together)
     for found in scans:

@@ -47,10 +47,11 @@ _TYPES = {
     for kind in (*ARROW_TYPES, *_TIMES)
     for which in (kind, kind | None)
 }
-Types = dict[str, pa.DataType]
+Types = Sequence[Mapping[str, pa.DataType]]
 Forms = Mapping[str, frozenset[str]]
 Known = tuple[Sequence[str] | None, Types, Forms]
-"""The columns of rows, the types of those whose type is known, and how cells are written."""
+"""The columns of rows, the types of those whose type is known, in each kind of file, and how cells
+are written."""
 _NO_FORMS: Forms = MappingProxyType({})
 _read: weakref.WeakKeyDictionary[beam.PCollection[Any], Known] = weakref.WeakKeyDictionary()
 made_by: weakref.WeakKeyDictionary[beam.PCollection[Any], Query] = weakref.WeakKeyDictionary()
@@ -72,7 +73,7 @@ def remember(
     Args:
         rows: the collection.
         columns: the columns.
-        types: the types of some of them.
+        types: the types of some of them, in each kind of file.
         forms: how the cells of some of them are written at the start of files (`written_forms`).
     """
     _read[rows] = tuple(columns), types, forms
@@ -160,4 +161,5 @@ def known_of(rows: beam.PCollection[Any]) -> Known:
         return _read[rows]
     fields = fields_of(rows)
     names = None if fields is None else [name for name, _ in fields]
-    return names, {name: _TYPES[kind] for name, kind in fields or () if kind in _TYPES}, _NO_FORMS
+    types = {name: _TYPES[kind] for name, kind in fields or () if kind in _TYPES}
+    return names, [types], _NO_FORMS

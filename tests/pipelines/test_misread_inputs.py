@@ -278,6 +278,8 @@ def test_times_of_which_no_cell_is_read_are_refused_before_the_charge(time, tmp_
     "condition",
     [
         "When_ >= '2026-11-01'",
+        "When_ <> '2026-01-01'",
+        "When_ NOT IN ('2026-01-01')",
         "When_ BETWEEN '2026-11-01' AND '2026-12-01 10:00'",
         "'2026-11-02' = When_",
         "When_ IN ('2026-11-02', NULL)",
@@ -303,7 +305,6 @@ def test_text_is_no_date_or_number_of_another_form(condition, tmp_path, refused)
         "When_ = '2026-11-16 - 2026-11-22'",
         "When_ = '2026-11-16 Tank A'",
         "When_ IN ('unknown1', '2026-11-01')",
-        "When_ <> '2026-01-01'",
         "COALESCE(CAST(Paid AS DOUBLE), CAST(replace(Paid, '$', '') AS DOUBLE)) > 5",
         "CASE WHEN Paid LIKE '$%' THEN CAST(trim(Paid, '$') AS INT) ELSE CAST(Paid AS INT) END > 5",
         "TRY_CAST(Paid AS INTEGER) IS NULL",

@@ -199,8 +199,18 @@ def test_a_release_shows_its_error_to_who_asks(monkeypatch):
             dp.release(TABLE, **ASKED, **options)
 
 
-def test_our_own_errors_are_passed_on():
+BATCH = beam.Create([pa.record_batch({"a": ["x"]})]).with_output_types(pa.RecordBatch)
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (dp.ReadRows("none/*.csv", ["a"]), "ReadRows: pattern must match a file, and 'none/"),
+        (BATCH | dp.Rows("SELECT a + 1 AS b FROM rows"), "Rows: query must fit the columns 'a'"),
+    ],
+)
+def test_our_own_errors_are_passed_on(steps, said):
     made = beam.Pipeline(release.RUNNER)
-    _ = made | dp.ReadRows("none/*.csv", ["a"])
-    with pytest.raises(dp.RunFailed, match="^ReadRows: pattern must match a file, and 'none/"):
+    _ = made | steps
+    with pytest.raises(dp.RunFailed, match=f"^{said}"):
         release.run(made)

@@ -252,7 +252,7 @@ def _tiers(units: np.ndarray, epsilons: Sequence[Fraction]) -> np.ndarray:
     return np.where(np.asarray(known[nearest] == units, bool), nearest, -1)
 
 
-def check_types(layout: Layout, types: dict[str, pa.DataType]) -> None:
+def check_types(layout: Layout, types: Mapping[str, pa.DataType]) -> None:
     """Refuse columns of Arrow types that do not fit their role, or equal one of the named keys.
 
     Args:

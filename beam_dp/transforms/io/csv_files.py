@@ -107,7 +107,7 @@ class Csv(Format):
         numbers = wanted.numbers
         types = {name: pa.float64() if name in numbers else pa.string() for name in wanted.columns}
         found = {name: frozenset[str]().union(*(each[name] for each in forms)) for name in types}
-        return Sniffed(types, found)
+        return Sniffed([types], found)
 
     def _forms(self, path: str, wanted: Wanted) -> dict[str, frozenset[str]]:
         """Refuse a file that would be misread; return how its cells are written, by column."""

@@ -110,11 +110,11 @@ class Sniffed(NamedTuple):
     """What is known of files before a run.
 
     Attributes:
-        types: the types of columns.
+        types: the types of columns, of each file that has some.
         forms: how their cells are written (`written_forms`), where these are text or JSON.
     """
 
-    types: dict[str, pa.DataType]
+    types: Sequence[Mapping[str, pa.DataType]]
     forms: Mapping[str, frozenset[str]] = MappingProxyType({})
 
 

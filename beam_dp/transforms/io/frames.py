@@ -153,7 +153,7 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         typed = read.with_output_types(pa.RecordBatch)
         rows = pbegin | "Start" >> beam.Impulse() | "Rows" >> typed
         types = _held[self.token].types
-        return known_columns.remember(rows, list(types), types)
+        return known_columns.remember(rows, list(types), [types])
 
     def size_in_bytes(self) -> int:
         """Return the size of the columns."""

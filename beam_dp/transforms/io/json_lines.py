@@ -53,7 +53,7 @@ class JsonLines(Format):
                 values = [value.get(column) for value in objects]
                 _check_values(path, column, values, wanted)
                 forms[column] |= written_forms.of_values(values)
-        return Sniffed({}, forms)
+        return Sniffed([{}], forms)
 
     def rows(self, part: str, wanted: Wanted) -> Iterator[dict[str, object]]:
         """Yield one dict for every line that is an object."""

@@ -2,6 +2,7 @@
 
 import collections
 import functools
+import io
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent import futures
@@ -30,8 +31,10 @@ _AHEAD = 4
 # Enough to hide an object store's latency; threads only wait here.
 FOOTERS_AT_ONCE = 16
 _FOOTERS_KEPT = 2
+# As nanoseconds, times of INT96 (those of Spark) in the year 9999 would be in 1816.
+_file = functools.partial(pq.ParquetFile, coerce_int96_timestamp_unit="us")
 
-_RULE = "a Parquet file"
+_RULE = "a Parquet file without encryption"
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.uuid(): pa.string()}
 
 
@@ -60,7 +63,9 @@ class Parquet(Format):
         """Refuse files for their footers; return the types of the columns."""
         listing = uuid.uuid4().hex
         types = types_of([_opened(path, listing, wanted)[0] for path in paths], wanted)
-        return Sniffed({name: without_view(kind) for name, kind in types.items()})
+        return Sniffed(
+            [{name: without_view(kind) for name, kind in each.items()} for each in types]
+        )
 
     def parts(self, paths: Sequence[str], wanted: Wanted) -> list[RowGroups]:
         """Return the row groups of all files in ranges of about a million rows."""
@@ -74,8 +79,8 @@ class Parquet(Format):
             files = list(threads.map(of_file, paths))
         types = types_of([schema for schema, _ in files], wanted)
         return [
-            each._replace(typed=_missing_types(schema, types))
-            for schema, ranges in files
+            each._replace(typed=_missing_types(schema, kinds))
+            for (schema, ranges), kinds in zip(files, types, strict=True)
             for each in ranges
         ]
 
@@ -100,7 +105,11 @@ def footer_of(path: str, listing: str) -> tuple[pa.Schema, pq.FileMetaData]:
     A footer lists all row groups, so that its size grows with the file: without a memory, who reads
     a large file in ranges would spend more time on its footer than on a range's rows.
     """
-    with open_files.seekable(path) as source, pq.ParquetFile(source) as file:
+    with open_files.seekable(path) as source, _file(source) as file:
+        source.seek(-8, io.SEEK_END)  # the length of the footer, and PAR1
+        # Behind the footer of encrypted columns is a signature. Arrow ends the process for these.
+        if int.from_bytes(source.read(4), "little") != file.metadata.serialized_size:
+            raise pa.ArrowInvalid("columns are encrypted")
         return file.schema_arrow, file.metadata
 
 
@@ -157,7 +166,7 @@ def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch
     most = min(SLICE, 1 << max(fitting.bit_length() - 1, 0))
     with (
         open_files.seekable(part.path) as source,
-        pq.ParquetFile(source, metadata=metadata, read_dictionary=repeated) as file,
+        _file(source, metadata=metadata, read_dictionary=repeated) as file,
     ):
         for batch in file.iter_batches(most, row_groups=list(groups), columns=list(columns)):
             yield _of_types(without_views(batch), part.typed)
@@ -165,9 +174,10 @@ def _batches(part: RowGroups, columns: Sequence[str]) -> Iterator[pa.RecordBatch
 
 def _missing_types(schema: pa.Schema, types: Mapping[str, pa.DataType]) -> dict[str, pa.DataType]:
     """Return the types, in other files, of columns that are nulls in a file."""
-    found = (name for name, kind in types.items() if schema.field(name).type != kind)
     return {
-        name: without_view(types[name]) for name in found if pt.is_null(schema.field(name).type)
+        name: without_view(kind)
+        for name, kind in types.items()
+        if pt.is_null(schema.field(name).type)
     }
 
 

@@ -158,7 +158,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         folders = list(map(open_files.folders_of, paths))
         texts = {name: pa.array([each[name] for each in folders], pa.string()) for name in named}
         found = {name: written_forms.of_texts(cells) for name, cells in texts.items()}
-        return Sniffed({**types, **dict.fromkeys(named, pa.string())}, {**forms, **found})
+        of_folders = dict.fromkeys(named, pa.string())
+        return Sniffed([{**each, **of_folders} for each in types], {**forms, **found})
 
     def _has(self, name: str, paths: Sequence[str]) -> bool:
         """Tell whether the header of the files has a column, or an object at their start."""

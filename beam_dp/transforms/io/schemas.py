@@ -28,13 +28,13 @@ def check_names(path: str, schema: pa.Schema, wanted: Wanted) -> pa.Schema:
     return schema
 
 
-def types_of(schemas: Sequence[pa.Schema], wanted: Wanted) -> dict[str, pa.DataType]:
-    """Return the types of the wanted columns; of nulls beside another type, the other.
+def types_of(schemas: Sequence[pa.Schema], wanted: Wanted) -> list[dict[str, pa.DataType]]:
+    """Return the types of the wanted columns, by file; of nulls beside another type, the other.
 
     Raises:
         ValueError: for two kinds of values in the files: the ids 1 and "1" would be two people.
     """
-    found = {}
+    found: list[dict[str, pa.DataType]] = [{} for _ in schemas]
     for column in wanted.columns if schemas else ():
         types = [schema.field(column).type for schema in schemas]
         kinds = set(map(_kind_of, types)) - {"null"}
@@ -45,7 +45,9 @@ def types_of(schemas: Sequence[pa.Schema], wanted: Wanted) -> dict[str, pa.DataT
             f"have one type in all files of {wanted.pattern!r}, not {' and '.join(sorted(kinds))}",
             "Write the files again with one type.",
         )
-        found[column] = max(types, key=lambda kind: not pt.is_null(kind))
+        other = max(types, key=lambda kind: not pt.is_null(kind))
+        for of_file, kind in zip(found, types, strict=True):
+            of_file[column] = other if pt.is_null(kind) else kind
     return found
 
 

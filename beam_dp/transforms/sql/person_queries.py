@@ -445,9 +445,8 @@ def _grouped(
     columnar = known_columns.are_batches(rows)
     checks.require(columnar, _SUBJECT, "its input", rule, hint)
     _, types, forms = _after(query.inner, *known)
-    if types:
-        made = query.checked(pa.schema([*types.items()]))
-        types = dict(zip(made.names, made.types, strict=True))
+    made = [query.checked(pa.schema([*each.items()])) for each in types]
+    types = [dict(zip(each.names, each.types, strict=True)) for each in made]
     scatter = beam.ParDo(_Scatter(query, shard_number.number_of(rows)))
     grouped = (
         rows
@@ -472,16 +471,16 @@ def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms
     """Return what is known of the rows that a query of one row makes."""
     read = names if query.star else [*query.needs]
     if read is None:
-        return None, {}, {}
-    known = {name: types[name] for name in read if name in types}
-    out: dict[str, pa.DataType] = {}
-    if len(known) == len(read):
-        untyped = {name for name, kind in known.items() if name in forms and ids.is_text(kind)}
-        of_csv = (each for each in query.public if not each.path.endswith(".parquet"))
-        untyped |= {name for each in of_csv for name in each.cells.column_names}
-        schema = pa.schema(list(known.items()))
-        schema = query_engine.Engine(query).schema_of(schema, frozenset(untyped))
-        out = dict(zip(schema.names, schema.types, strict=True))
+        return None, [], {}
+    known = [{name: each[name] for name in read if name in each} for each in types]
+    out, engine = [], query_engine.Engine(query)
+    of_csv = [each for each in query.public if not each.path.endswith(".parquet")]
+    public = {name for each in of_csv for name in each.cells.column_names}
+    whole = (pa.schema([*each.items()]) for each in known if len(each) == len(read))
+    for schema in dict.fromkeys(whole):
+        texts = {each.name for each in schema if each.name in forms and ids.is_text(each.type)}
+        made = engine.schema_of(schema, frozenset(texts | public))
+        out.append(dict(zip(made.names, made.types, strict=True)))
     kept = {name: name for name in read} if query.star else {}
     plain = kept | {name: of for name, of in query.named.items() if of is not None}
     passed = {name: forms[of] for name, of in plain.items() if of in forms}

@@ -77,8 +77,14 @@ class ReleasedQuery:
         node = sql_trees.tree_of(_SUBJECT, _NAME, self.text, _FORM)
         known, names, problem = [*self.keys, *self.numbers], [], ""
         _check_parts(node, known)
+        # Literals are read where there is a row. WHERE would keep none: it is a column here.
+        nulls, kept = pa.table({name: pa.nulls(1) for name in known}), node["where_clause"]
+        items = [*node["select_list"], *filter(None, [kept])]
+        whole = {**node, "select_list": items, "where_clause": None}
+        whole = sql_trees.rewritten(whole, row_queries.strict)
         try:
-            names = self._made(pa.table({name: pa.nulls(0) for name in known}), True).column_names
+            names = self._made(nulls, True).column_names
+            dataclasses.replace(self, text=sql_trees.sql_of(whole))._made(nulls, True)
         except (databases.duckdb().Error, pa.ArrowException) as error:
             problem = f": {error}".partition("\n")[0].rstrip(".")
         rule = f"fit the released columns {checks.listed(known)}{problem}"

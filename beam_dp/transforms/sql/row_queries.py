@@ -187,7 +187,7 @@ class Query:
         needs = tuple(name for name in dict.fromkeys(used) if name not in aliases)
         distinguished(needs)
         _check_patterns(node)
-        parts = {name: rewritten(node[name], _strict) for name in ("select_list", "where_clause")}
+        parts = {name: rewritten(node[name], strict) for name in ("select_list", "where_clause")}
         if public:
             parts = rewritten(parts, lambda tree: _of_rows(tree, needs))
             parts["from_table"] = from_of(each.sql(runs=True) for each in public)
@@ -215,7 +215,7 @@ class Query:
                 if is_read and name in self.needs and [*map(str.lower, table)] in ([], [TABLE]):
                     cell = made["child"] if "child" in made else arguments_of(made)[0]
                     is_plain = "column_names" in cell
-                    found.append(Cast(name, value_of(_strict(made)), is_time, is_plain))
+                    found.append(Cast(name, value_of(strict(made)), is_time, is_plain))
         return found
 
     def outputs(self, read: Sequence[str]) -> list[str]:
@@ -263,8 +263,7 @@ def _made_of_text(part: dict[str, Any]) -> list[dict[str, Any]]:
     dates = [
         _is_date(side) for side in literals if (side["literal"] or {}).get("kind") != "NULL_LITERAL"
     ]
-    is_of_dates = bool(dates) and all(dates) and part["type"] != "COMPARE_NOTEQUAL"
-    return [cast_of(side, "TIMESTAMP") for side in sides if is_of_dates]
+    return [cast_of(side, "TIMESTAMP") for side in sides if dates and all(dates)]
 
 
 def _is_tree(part: Any) -> bool:
@@ -331,7 +330,7 @@ def _check_call(tree: Mapping[str, Any]) -> None:
     require(not every, rule, "Write replace(), or translate()")
 
 
-def _strict(made: dict[str, Any]) -> dict[str, Any]:
+def strict(made: dict[str, Any]) -> dict[str, Any]:
     """Return an expression of which casts of columns are null where they fail.
 
     AND and OR, as the side of a comparison, are computed from both their sides for every row.
@@ -346,15 +345,20 @@ def _strict(made: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_patterns(node: Mapping[str, Any]) -> None:
-    """Refuse patterns, and replacements, that DuckDB cannot read."""
+    """Refuse patterns, replacements, formats and parts of times that DuckDB cannot read."""
+    text, time = literal("STRING", ""), cast_of(literal("STRING", "2026-11-22"), "TIMESTAMP")
     for call in parts_of(node):
-        if call.get("function_name", "").lower().startswith("regexp"):
-            empty = {"name": "", "expression": literal("STRING", "")}
-            given = [empty, *call["arguments"][1:]]
+        name = call.get("function_name", "").lower()
+        if name.startswith(("regexp", "try_strptime", "strftime", "date_")):
+            cell = {"name": "", "expression": time if name.startswith(("strf", "date")) else text}
+            given = [cell] * len(call["arguments"])
+            given[FUNCTIONS[name]] = call["arguments"][FUNCTIONS[name]]
             try:
                 databases.parser().cursor().execute(
                     f"SELECT {value_of({**call, 'arguments': given})}"
                 )
             except databases.duckdb().Error as error:
                 rule = f"have patterns that can be read: {error}".partition("\n")[0]
-                require(False, rule, "Write a pattern of RE2: docs/how_to/rows.md")
+                require(
+                    False, rule, "Write a pattern of RE2, a format like '%Y', a part like 'month'"
+                )

@@ -173,7 +173,8 @@ class Summarise(
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
         _, types, forms = known_columns.known_of(rows)
-        layouts.check_types(self.layout, types)
+        for each in types:
+            layouts.check_types(self.layout, each)
         layouts.check_forms(self.layout, forms)
         collect = Collect(self.layout, self.bounder, shard_number.number_of(rows, self.shards))
         collected = rows | "CollectColumns" >> beam.ParDo(collect).with_output_types(_BYTES)

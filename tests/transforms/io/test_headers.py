@@ -1,5 +1,7 @@
 """Headers of local files are compared with the wanted columns; no cell of a row is shown."""
 
+import contextlib
+import decimal
 import gzip
 import io
 import itertools
@@ -97,7 +99,10 @@ pq.write_table(pa.table({"who": [SECRET] * 9, "spent": range(9)}), TABLE)
 PARQUET = TABLE.getvalue().to_pybytes()
 NOISE = random.Random(7).randbytes(100_000)
 NOT_UTF8 = "must be text in UTF-8, and it is not, in its first 1 MiB. CSV may"
-NO_CSV, NO_PARQUET = "must be a CSV file in UTF-8", "must be a Parquet file; it cannot be"
+NO_CSV, NO_PARQUET = (
+    "must be a CSV file in UTF-8",
+    "must be a Parquet file without encryption; it cannot be",
+)
 NO_JSON = "must hold a JSON object on each line, and it has other lines in its first 1 MiB"
 UTF_16 = "must be text, and it is text in UTF-16: save it in UTF-8, as iconv -f UTF-16 -t UTF-8 "
 UNREADABLE = {
@@ -164,7 +169,7 @@ def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -
         table = pa.table({"who": pa.nulls(1), "spent": pa.nulls(1, kind)})
         pq.write_table(table, tmp_path / f"{name}.parquet")
     types = dp.ReadRows(f"{tmp_path}/*.parquet", WANTED)._sniff()
-    assert types.types == {"who": pa.null(), "spent": pa.float64()}
+    assert types.types == [{"who": pa.null(), "spent": pa.float64()}] * 2
     asked = dp.PrivateAggregate("spent", [dp.Sum("who")], dp.Budget(1.0))
     pq.write_table(pa.table({"who": ["x"], "spent": [1]}), tmp_path / "d.parquet")
     with pytest.raises(TypeError, match="column 'who' must hold numbers, not string"):
@@ -173,6 +178,26 @@ def test_types_of_parquet_are_known_when_the_pipeline_is_built(tmp_path: Path) -
             | dp.ReadRows(f"{tmp_path}/d.parquet", WANTED)
             | "Release" >> asked
         )
+
+
+@pytest.mark.parametrize(
+    ("select", "later", "said"),
+    [
+        ("spent, count(*) AS n {} GROUP BY spent", pa.decimal128(2, 1), "must hold integers"),
+        ("count(*) AS n {} WHERE spent > 0", pa.decimal256(40, 0), "query must fit"),
+        ("sum(spent * spent) AS s {}", pa.decimal128(38, 30), "query must fit"),
+        ("sum(spent) AS s {}", pa.decimal128(2, 1), None),
+    ],
+)
+def test_the_types_of_a_later_file_are_looked_at(select, later, said, tmp_path: Path) -> None:
+    """One cell, as 1.5 among whole numbers, gives its file another type."""
+    for name, kind in (("a", pa.decimal128(1, 0)), ("b", later)):
+        spent = pa.array([decimal.Decimal(1)], kind)
+        pq.write_table(pa.table({"who": [1], "spent": spent}), tmp_path / f"{name}.parquet")
+    text = "SELECT " + select.format(f"FROM '{tmp_path}/*.parquet'")
+    asked = {"person": "who", "budget": dp.Budget(1.0, 1e-6)}
+    with pytest.raises((TypeError, ValueError), match=said) if said else contextlib.nullcontext():
+        assert len(dp.select(text, **asked).table) == 1
 
 
 def test_a_pipe_is_not_opened_for_it(tmp_path: Path) -> None:
@@ -217,5 +242,6 @@ def test_nulls_and_other_widths_are_no_other_kind(tmp_path: Path) -> None:
     for path, column in zip(paths, columns, strict=True):
         pq.write_table(pa.table({"who": column}), path)
     wanted = Wanted(str(tmp_path / "*.parquet"), ("who",))
-    assert pa.types.is_integer(Parquet().sniff(paths, wanted).types["who"])
+    types = [each["who"] for each in Parquet().sniff(paths, wanted).types]
+    assert types == [pa.int16(), pa.int16(), pa.int64()]
     assert len(Parquet().parts(paths, wanted)) == 3

@@ -1,5 +1,7 @@
 """ReadRows: what is read, what is dropped, and which calls are refused."""
 
+import base64
+import datetime as dt
 import gzip
 import tracemalloc
 from pathlib import Path
@@ -9,6 +11,7 @@ import apache_beam as beam
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow.parquet import encryption
 
 from beam_dp.transforms.io import csv_files, open_files, parquet, records
 from beam_dp.transforms.io.file_format import Dialect, Wanted
@@ -72,6 +75,37 @@ def test_categories_in_a_delta_encoding_are_refused_before_a_row_is_read(tmp_pat
     pq.write_table(pa.table({"who": texts}), path, use_dictionary=False, **encoding)
     with pytest.raises(ValueError, match="must not be a category in a delta encoding"):
         parquet.Parquet().sniff([path], Wanted(path, ["who"]))
+
+
+def test_times_of_any_year_are_read(tmp_path: Path) -> None:
+    """Spark writes INT96, which Arrow reads as nanoseconds if nothing is said."""
+    path, times = str(tmp_path / "a.parquet"), [dt.datetime(year, 1, 2) for year in (1, 2026, 9999)]
+    pq.write_table(pa.table({"at": times}), path, use_deprecated_int96_timestamps=True)
+    assert read_all(path, ["at"]) == [(time,) for time in times]
+
+
+class _Kms(encryption.KmsClient):
+    """Wraps no key."""
+
+    def __init__(self, config: encryption.KmsConnectionConfig) -> None:
+        encryption.KmsClient.__init__(self)
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> str:
+        return base64.b64encode(key_bytes).decode()
+
+
+@pytest.mark.parametrize("plaintext_footer", [True, False])
+def test_files_with_encrypted_columns_are_refused(plaintext_footer: bool, tmp_path: Path) -> None:
+    """Arrow ends the process where it is asked for such a column below a footer in plain text."""
+    table, path = pa.table({"who": [1], "spent": [2]}), tmp_path / "a.parquet"
+    keys = {"footer_key": "f", "column_keys": {"k": ["spent"]}}
+    asked = encryption.EncryptionConfiguration(**keys, plaintext_footer=plaintext_footer)
+    made = encryption.CryptoFactory(_Kms)
+    written = made.file_encryption_properties(encryption.KmsConnectionConfig(), asked)
+    with pq.ParquetWriter(path, table.schema, encryption_properties=written) as writer:
+        writer.write_table(table)
+    with pytest.raises(ValueError, match="must be a Parquet file without encryption; it cannot"):
+        parquet.Parquet().sniff([str(path)], Wanted(str(path), ["who"]))
 
 
 def test_parquet_batches_have_at_most_a_slice_and_fewer_rows_of_long_texts(
