@@ -119,9 +119,8 @@ class OfRanks(OfValues, OfRowsOrPeople):
 class Quantile(OfRanks):
     """Release a p-quantile of rows: the value with a share p of all rows at or below it.
 
-    A number C of rows is chosen privately, one for all partitions. Whoever has at most C rows with a
-    value in a partition counts with each of them; whoever has more spreads C votes evenly over
-    theirs, and so keeps their own share. In
+    A number C of rows is chosen privately. Whoever has at most C rows with a value counts with each
+    of them; whoever has more spreads C votes evenly over theirs, and so keeps their own share. In
     95% of releases the share of rows at or below the released value is within `<name>_rank_error`
     rows of p, but for rows that share the value; NaN: too few people. From 0.2 to 0.8 see
     `CentralSearch`, else `TailSearch`, which reads a lower rank where p is too far out for so few
