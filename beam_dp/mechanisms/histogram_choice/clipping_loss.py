@@ -59,8 +59,7 @@ SUMS = 4
 SPREAD = 1.75
 """How much more than its share of what is lost a partition may have lost."""
 NET = 0.75
-"""So much of what is lost of distances, in proportion to rows, may be on one side of the centre; and
-of rows on one side of a quantile."""
+"""So much of what is lost of distances, in proportion to rows, may be on one side of the centre."""
 _FEWEST = 0.02
 """People of the least norms are this part of all: they are taken to be in one partition each."""
 _KNOWN = 4.0

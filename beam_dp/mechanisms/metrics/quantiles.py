@@ -268,7 +268,7 @@ class RowClip(NamedTuple):
             return math.inf
         noise, kept = ranks * self.rows, max(float(self.losses.kept[0]), 1.0)
         lost = self.losses.beside(noise, min(max(rows, 0.0) / kept, 1.0))[0]
-        return float(math.ceil(noise + moved * lost))
+        return float(math.ceil(noise + NET * moved * lost))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -333,11 +333,11 @@ class RankRelease(OfLines):
 
     *Of rows* a number C of rows is chosen for all partitions, by a noisy histogram of how many rows
     with a value people have in each of theirs (`SharedClip`, of pairs): where ranks err least, by
-    their own error and by what an average partition loses. Let m_i be those of person i, and c_i(y)
-    their rows at or below y: person i weighs min(1, C / m_i) / C per row, so F_i(y) = c_i(y) /
-    max(m_i, C), at most 1 in all (`increments`, in integers, rounded down). The searches are proved
-    for any F_i that depends on person i alone, does not decrease in y, and is 1 at most: C is fixed
-    before, and the costs add up. Where nobody has more than C rows, all rows weigh the same.
+    their own error and by what an average partition loses. Let m_i be those of person i, and c_i(y) their rows at or below y: person i
+    weighs min(1, C / m_i) / C per row, so F_i(y) = c_i(y) / max(m_i, C), at most 1 in all
+    (`increments`, in integers, rounded down). The searches are proved for any F_i that depends on
+    person i alone, does not decrease in y, and is 1 at most: C is fixed before, and the costs add
+    up. Where nobody has more than C rows, all rows weigh the same.
 
     *Rank error in rows.* With n' and r'(y) the weights in all and at or below y, each times C, and
     n and r(y) the rows: r(y) - p n = r'(y) - p n' + sum_i (1 - min(1, C / m_i)) (c_i(y) - p m_i).
@@ -405,7 +405,7 @@ class RankRelease(OfLines):
         node = Node.of(*weights, self.candidates.size, self.are_ends)
         size = self._people(node, noise)
         answers = self.search.answers(node, self.candidates, noise, size)
-        rows, ends = size * clip.rows, [NET * max(p, 1 - p) for p in self.search.shares]
+        rows, ends = size * clip.rows, [float(max(p, 1 - p)) for p in self.search.shares]
         return [
             answer._replace(error=usable_error(clip.error(answer.error, end, rows), rows))
             for answer, end in zip(answers, ends, strict=True)
