@@ -325,18 +325,6 @@ def views(
     return [View(cells, [key[0] for key in places.names(listed)]) for cells, listed in found]
 
 
-def shared_view(rows: Iterable[Any], program: Program) -> PartitionView:
-    """Return what is seen of the rows of all partitions, by which shared clips are chosen."""
-    measures = program.shared_measures
-    layout = Layout("person", ("day",), program.columns, None, KEY)
-    bounder = Bounder(FREE, program.fields, KEY, keep_rows=program.keep_rows)
-    packed = grouped([bundle(settling.Collect(layout, bounder, 4), list(rows))])
-    settle = settling.Settle(bounder, program.measures, measures, 1)
-    settled = grouped(bundle(settle, [element]) for element in packed.items())
-    summary, _ = settling.open_bucket(settled[settling.SHARED], measures)
-    return PartitionView(summary, np.zeros(len(summary), int), 1)
-
-
 def bundle(step: Any, elements: Iterable[Any]) -> list[tuple[int, bytes]]:
     """Return what one bundle of a DoFn yields."""
     step.start_bundle()

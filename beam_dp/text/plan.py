@@ -339,7 +339,7 @@ def record_of(
             entry["centre"] = step.release.origin
         clip = step.release.clip
         if clip is not None and step.shared is not None:
-            entry["clip"] = clip.record(choices[step.shared], used, step.release.cost_of_draw)
+            entry["clip"] = clip.record(choices[step.shared], used, step.release.noise_cost)
         if step.additive is not None and used and math.isinf(used[0][0]):
             box = dataclasses.replace(step.additive.noise, partitions=program.partitions or 1)
             entry["mechanism"] = f"{box.name}, nobody clipped"

@@ -210,7 +210,7 @@ class Losses:
         parts = norms, kept / kept.sum(), lost / lost.sum()
         return tuple(zip(*(part.tolist() for part in parts), strict=True))
 
-    def beside(self, noise: np.ndarray | float, share: float = 1.0) -> np.ndarray:
+    def beside(self, noise: np.ndarray | float) -> np.ndarray:
         """Return how much further than by noise alone the truth may be above a single number.
 
         The people beyond the top are a sample. With u_d of them expected in the bucket where each
@@ -223,14 +223,8 @@ class Losses:
 
         Args:
             noise: the tail bound of the noise of the number (95%).
-            share: of people with clipped rows, the part that the number is of; of all but one
-                number it is taken for `SPREAD` times as large.
         """
-        doubt = np.hypot(noise, np.sqrt(_TAIL * self.beyond))
-        part = SPREAD * share
-        of_part = np.sqrt(part * self.squares + _TAIL * min(part, 1.0) ** 2 * self.beyond)
-        found = np.minimum(self.total + doubt, part * self.total + np.hypot(noise, of_part))
-        return np.asarray(found - noise)
+        return self.total + (np.hypot(noise, np.sqrt(_TAIL * self.beyond)) - noise)
 
 
 def lost(

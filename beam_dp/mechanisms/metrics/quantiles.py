@@ -1,7 +1,6 @@
 """Values by ranks: quantiles of people or of rows, extremes, and the k-th largest."""
 
 import dataclasses
-import functools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
@@ -14,8 +13,8 @@ from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
-from beam_dp.mechanisms.histogram_choice.clipping_loss import NET, Losses, even_spread
-from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, row_clips
+from beam_dp.mechanisms.histogram_choice.clipping_loss import Losses, even_spread
+from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
 from beam_dp.mechanisms.metrics.base import (
     Context,
     Metric,
@@ -55,11 +54,11 @@ from beam_dp.mechanisms.summaries.owner_lines import Lines, Relation
 from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _COUNT_SHARE = Fraction(1, 20)  # of the rest, to tell if people are few
-_CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, at most, for the choice of the clip
+_CLIP_SHARE = Fraction(1, 5)  # of a row quantile's budget, for the choice of the clip
 _TENTH = 0.1
 _BOUND = 3  # the 95% error of a rank beside the scale of its noise, as of a sum
 _NOTHING = Losses(*np.zeros((3, 1)), *np.zeros((3, 1, 1)))
-_OF_ROWS = "clip on rows of each partition, then rank search"
+_OF_ROWS = "clip on rows for each partition, then rank search"
 _HALF = 0.5
 _ROUNDED = 1e-12  # of sums of shares in floats
 _FINEST = 1 << 100  # of a p: no float could hold finer rates per unit; 30 digits are fine
@@ -95,13 +94,11 @@ class OfRanks(OfValues, OfRowsOrPeople):
             shares: every share below.
             alone: whether it is one number and not a row of numbers.
         """
-        clip, most = None, context.max_partitions
+        each, rows = context.each(share), None
         if not self.by_person and context.max_rows_per_partition != 1:
-            rows = context.field(self.source, "count")
-            clips = row_clips(context.max_rows_per_partition)
-            measure = Measure(rows, thresholds=clips, pairs=True)
-            clip, share = SharedClip.of_rows(measure, share, context.partitions, most, _CLIP_SHARE)
-        count, rest = context.each(share).split((_COUNT_SHARE, 1 - _COUNT_SHARE))
+            histogram, each = each.split((_CLIP_SHARE, 1 - _CLIP_SHARE))
+            rows = RowClips(histogram, row_clips(context.max_rows_per_partition))
+        count, rest = each.split((_COUNT_SHARE, 1 - _COUNT_SHARE))
         unit, given = self.exact_unit, self.given
         return RankRelease(
             relation=Relation(context.index(self.source)),
@@ -110,7 +107,7 @@ class OfRanks(OfValues, OfRowsOrPeople):
             search=SplitSearch(rest, shares, false_stop=min(FALSE_STOP, float(self.beta))),
             candidates=_finer(default_values(unit) if given is None else given),
             alone=alone,
-            clip=clip,
+            rows=rows,
             are_ends=given is not None,
         )
 
@@ -246,7 +243,7 @@ def usable_error(error: float, people: float) -> float:
 
 
 class RowClip(NamedTuple):
-    """How many rows of a person weigh as much as a person; released.
+    """How many rows of a person weigh as much as a person, in one partition; released.
 
     Attributes:
         rows: C.
@@ -256,19 +253,17 @@ class RowClip(NamedTuple):
     rows: int
     losses: Losses | None
 
-    def error(self, ranks: float, moved: float = 1.0, rows: float = math.inf) -> float:
+    def error(self, ranks: float, share: float = 1.0) -> float:
         """Return how far a rank may be off, in rows; infinite where nobody was shown.
 
         Args:
             ranks: how far it may be off in people, each of whom is worth C rows.
-            moved: how much the rank moves by a row that is lost, at most.
-            rows: how many rows are left, of those of all people whose losses are known.
+            share: how much the rank moves by a row that is lost, at most.
         """
         if self.losses is None or math.isinf(ranks):
             return math.inf
-        noise, kept = ranks * self.rows, max(float(self.losses.kept[0]), 1.0)
-        lost = self.losses.beside(noise, min(max(rows, 0.0) / kept, 1.0))[0]
-        return float(math.ceil(noise + NET * moved * lost))
+        noise = ranks * self.rows
+        return float(math.ceil(noise + share * self.losses.beside(noise)[0]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -331,9 +326,8 @@ class RankRelease(OfLines):
     *Of people* every person counts once. Each quantile comes with the number of people by which its
     rank may be off. NaN: too few people.
 
-    *Of rows* a number C of rows is chosen for all partitions, by a noisy histogram of how many rows
-    with a value people have in each of theirs (`SharedClip`, of pairs): where ranks err least, by
-    their own error and by what an average partition loses. Let m_i be those of person i, and c_i(y) their rows at or below y: person i
+    *Of rows* a number C of rows is chosen for each partition (`RowClips`), on how many rows with a
+    value people have. Let m_i be those of person i, and c_i(y) their rows at or below y: person i
     weighs min(1, C / m_i) / C per row, so F_i(y) = c_i(y) / max(m_i, C), at most 1 in all
     (`increments`, in integers, rounded down). The searches are proved for any F_i that depends on
     person i alone, does not decrease in y, and is 1 at most: C is fixed before, and the costs add
@@ -342,10 +336,7 @@ class RankRelease(OfLines):
     *Rank error in rows.* With n' and r'(y) the weights in all and at or below y, each times C, and
     n and r(y) the rows: r(y) - p n = r'(y) - p n' + sum_i (1 - min(1, C / m_i)) (c_i(y) - p m_i).
     The search says how far the first part is from 0. A term of the sum is at most max(p, 1 - p)
-    times max(0, m_i - C), of which the histogram estimates the sum over all pairs (`Losses`). A
-    partition's share of that is its share of the rows up to C, as for a sum. Terms have both signs,
-    as far as people with many rows have values as others have: so much as `NET` of them may be on
-    one side.
+    times max(0, m_i - C), which the histogram estimates in all, as for a sum (`Losses`).
 
     Attributes:
         unit: what one unit is worth.
@@ -362,16 +353,14 @@ class RankRelease(OfLines):
     search: SplitSearch
     candidates: Candidates
     alone: bool = True
-    clip: SharedClip | None = None
+    rows: RowClips | None = None
     are_ends: bool = False
 
     @property
     def spends(self) -> tuple[Spending, ...]:
         """What all searches of a partition cost together, and the choice of C."""
-        cost = cost_of_all((self.count.without_delta(), self.search.cost))
-        if self.clip is None:
-            return (Spending(cost),)
-        return Spending(cost, "ranks"), *self.clip.spends
+        histogram = None if self.rows is None else self.rows.histogram
+        return spends_of((histogram,), self.count.without_delta(), self.search.cost)
 
     @property
     def shift(self) -> int:
@@ -379,35 +368,24 @@ class RankRelease(OfLines):
         return self.search.usual_errors[0]
 
     def draw(self, view: PartitionView, noise: Noise) -> Released:
-        """Draw one value or one row of values per partition."""
-        clip = self._clip(view)
-        answers = functools.partial(self._answers, clip)
-        draw = self._true if noise.is_off else answers
-        drawn = [draw(lines, noise) for lines in view.owned(0)]
+        """Draw one value or one row of values per partition; there is no shared clip."""
+        answers = self._true if noise.is_off else self._answers
+        drawn = [answers(lines, noise) for lines in view.owned(0)]
         shape = (view.size, len(self.search.shares))[: 1 if self.alone else 2]
         return _ranked([answer for row in drawn for answer in row], self.candidates, shape)
 
-    def _clip(self, view: PartitionView) -> RowClip:
-        """Return C, at which ranks err least by the histogram."""
-        if self.clip is None or view.clip_histogram is None:
-            return RowClip(1, _NOTHING)
-        choice, noisy, partitions = self.clip.choice, view.clip_histogram, max(view.total, 1)
-        errors = max(self.search.usual_errors) * np.array(choice.thresholds, float)
-        index, _ = choice.best_clip(noisy, errors, partitions)
-        if index < 0:
-            return RowClip(choice.thresholds[0], None)
-        [losses] = choice.losses(noisy, np.array([index]), partitions)
-        return RowClip(choice.thresholds[index], losses)
-
-    def _answers(self, clip: RowClip, lines: Lines, noise: Noise) -> list[Answer]:
+    def _answers(self, lines: Lines, noise: Noise) -> list[Answer]:
         indexes = places_of(lines.items, self.unit, self.candidates)
+        clip = RowClip(1, _NOTHING)
+        if self.rows is not None:
+            clip = self.rows.choose(rows_of(lines), max(self.search.usual_errors), noise)
         weights = increments(lines.people, indexes, lines.counts, clip=clip.rows)
         node = Node.of(*weights, self.candidates.size, self.are_ends)
         size = self._people(node, noise)
         answers = self.search.answers(node, self.candidates, noise, size)
-        rows, ends = size * clip.rows, [float(max(p, 1 - p)) for p in self.search.shares]
+        ends = [float(max(p, 1 - p)) for p in self.search.shares]
         return [
-            answer._replace(error=usable_error(clip.error(answer.error, end, rows), rows))
+            answer._replace(error=usable_error(clip.error(answer.error, end), size * clip.rows))
             for answer, end in zip(answers, ends, strict=True)
         ]
 
@@ -417,7 +395,7 @@ class RankRelease(OfLines):
             return [Answer()] * len(self.search.shares)
         order = np.argsort(lines.items)
         each = lines.counts / 1.0
-        if self.clip is None:
+        if self.rows is None:
             each /= np.bincount(lines.people, lines.counts)[lines.people]
         until = np.cumsum(each[order])
         needs = np.array([float(p) for p in self.search.shares]) * until[-1] * (1 - _ROUNDED)
@@ -435,7 +413,7 @@ class RankRelease(OfLines):
         """Describe whose ranks are searched."""
         several = f"{len(self.search.shares)} of a column for the price of {self.search.levels}"
         reason = "" if self.alone else several
-        if self.clip is None:
+        if self.rows is None:
             mechanism = "rank search, each person counts once"
             return Description(mechanism, people(self.shift), reason=reason)
         return Description(_OF_ROWS, worth_of(self.shift), reason=reason)

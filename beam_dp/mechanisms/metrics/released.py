@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
+from beam_dp.mechanisms.accounting.budget import Budget, Spending
 from beam_dp.mechanisms.histogram_choice.clipping_loss import ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip
 from beam_dp.mechanisms.noise.sampling import Noise
@@ -230,6 +230,8 @@ class Release(abc.ABC):
     """Whether up to `shift` people may be beyond a released number, on a side that stays open."""
     clip: SharedClip | None = None
     """How a clip is chosen for all partitions before any draw."""
+    noise_cost: Budget
+    """What its noise costs, of a release with a clip."""
 
     @property
     @abc.abstractmethod
@@ -240,11 +242,6 @@ class Release(abc.ABC):
     @abc.abstractmethod
     def spends(self) -> tuple[Spending, ...]:
         """What is spent on one partition, or once for all."""
-
-    @property
-    def cost_of_draw(self) -> Budget:
-        """What it costs beside the choice of a clip."""
-        return cost_of_all([each.cost for each in self.spends if each.purpose != "clip"])
 
     @property
     def shift(self) -> int:

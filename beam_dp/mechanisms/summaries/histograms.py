@@ -67,8 +67,6 @@ class Measure:
         norm: 0; or 1 or 2: buckets are those of the L1 or L2 norm of a person's numbers in all
             partitions (`norms`), and in place of people stand shares of that norm.
         steps: how many steps a whole share has.
-        pairs: whether, over all partitions, each partition of a person counts for itself, and not
-            their largest number.
     """
 
     source: int
@@ -86,7 +84,6 @@ class Measure:
     fine: int = 1
     norm: int = 0
     steps: int = 1
-    pairs: bool = False
 
     def of(self, table: Table) -> tuple[np.ndarray, np.ndarray]:
         """Return the lines of `table` that have a number, and these numbers (exact, in units)."""
@@ -219,7 +216,7 @@ class Vectors(NamedTuple):
         present: the lines that have a number.
         numbers: these numbers.
         starts: where each person begins among them.
-        norms: the norm of each person; without a norm, their largest number, or each number.
+        norms: the norm of each person; without a norm, their largest number.
     """
 
     present: np.ndarray
@@ -252,8 +249,6 @@ class Contributions:
             return self._vectors[measure]
         table = self.of(measure)
         present, numbers = measure.of(table)
-        if measure.pairs:
-            return Vectors(present, numbers, np.arange(len(present)), numbers)
         person = table.person if len(present) == len(table) else pick(table.person, present)
         starts = np.flatnonzero(changes(person)) if len(present) else present
         if not measure.norm:
@@ -282,7 +277,7 @@ def summarise(people: Contributions, measures: Sequence[Measure | Relation]) -> 
 
 
 def summarise_people(people: Contributions, measures: Sequence[Measure]) -> Summary:
-    """Return the summary over all partitions: of each person's norm, or largest number, or pairs.
+    """Return the summary of each person's norm, or largest number, over all partitions.
 
     A norm has the sign of the sum of their numbers. The result has one partition, whose identity is
     0; the arguments are as of `summarise`.

@@ -12,14 +12,14 @@ from beam_dp.mechanisms.bounding.table import Column, Role
 from beam_dp.mechanisms.candidates.decimal_grid import FinerGrid
 from beam_dp.mechanisms.metrics.base import Context
 from beam_dp.mechanisms.metrics.profiled import TwoPhase
-from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease, KthRelease, RankRelease, RowClip
+from beam_dp.mechanisms.metrics.quantiles import ExtremeRelease, KthRelease, RankRelease
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.search.quantiles.node import Answer
 from beam_dp.mechanisms.search.quantiles.several_quantiles import SplitSearch
 from beam_dp.mechanisms.search.quantiles.tail_quantile import TailSearch
 from beam_dp.mechanisms.summaries.owner_lines import Lines
 from tests.doubles import ZeroNoise, compile_program
-from tests.relations import Row, as_dicts, shared_view, views
+from tests.relations import Row, as_dicts, views
 
 SURE = dp.Budget(10**6)
 GRID = dp.Candidates.linear(-10, 200, 1)
@@ -34,14 +34,12 @@ ROWS = [
 
 def drawn(metric, times, rows=ROWS, budget=SURE, noise=None, max_rows_per_partition=None):
     """Return the step's release, and what it draws per day, so many times."""
-    limits = {"partitions": 2, "max_rows_per_partition": max_rows_per_partition}
-    program = compile_program([metric], budget, 1, **limits)
+    program = compile_program([metric], budget, 1, max_rows_per_partition=max_rows_per_partition)
     [step] = program.steps
     found = [{} for _ in range(times)]
-    everybody, noise = shared_view(as_dicts(rows), program), noise or Noise()
     for cells, days in views(as_dicts(rows), program):
         for each in found:
-            [made] = program.release(cells, program.choose_clips(everybody, noise), noise)
+            [made] = program.release(cells, (), noise or Noise())
             columns = (made.values, made.low, made.high, made.rank)
             lines = zip(*(column.tolist() for column in columns), strict=True)
             each |= dict(zip(days, lines, strict=True))
@@ -182,7 +180,7 @@ def test_too_few_people_are_empty(metric):
 @pytest.mark.parametrize("p", [0.1, 0.5])
 def test_with_no_noise_to_speak_of_a_quantile_of_rows_is_exact(p):
     release, found = released(dp.Quantile("value", p, candidates=GRID))
-    assert release.clip is not None
+    assert release.rows is not None
     for day in (1, 2):
         mine = sorted(row.value for row in ROWS if row.day == day)
         value, _, _, rank = found[day]
@@ -271,6 +269,5 @@ def test_public_ends_are_those_of_the_node(given, known, monkeypatch):
     monkeypatch.setattr(SplitSearch, "answers", lambda _, node, *__: nodes.append(node) or answers)
     asked = dp.Quantiles("v", [0.25, 0.5], per="person", **given)
     release = asked.build(Context(asked.columns(), partitions=1), dp.Budget(1))
-    lines = Lines(np.zeros((1, 1), int), *np.zeros((2, 1), int))
-    release._answers(RowClip(1, None), lines, Noise())
+    release._answers(Lines(np.zeros((1, 1), int), *np.zeros((2, 1), int)), Noise())
     assert [node.known for node in nodes] == [(known, known)]

@@ -61,6 +61,7 @@ from beam_dp.mechanisms.histogram_choice.clip_choice import (
     NOT_GIVEN_BACK,
     ClipChoice,
     clip_share_of_norm,
+    clip_share_of_partition,
 )
 from beam_dp.mechanisms.histogram_choice.clipping_loss import SPREAD, ClippingLoss
 from beam_dp.mechanisms.metrics.additive.shared_clip import SharedClip, clips_of_norm
@@ -91,6 +92,8 @@ GIVEN_BACK_FROM = 16
 """The loss of n people alike is given back by n / (n + this): that of few is in few partitions."""
 BOX = 64
 """Up to so many partitions may share one draw that hides a box."""
+_UNKNOWN = 10
+"""For how many partitions a clip is chosen where their number is not public."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -488,8 +491,11 @@ def each_partition(
     """
     measure, clip = contribution.measure, None
     if len(measure.thresholds) > 1:
-        of = context.partitions, context.max_partitions
-        clip, share = SharedClip.of_rows(measure, share, *of)
+        part = clip_share_of_partition(context.partitions, context.max_partitions)
+        cost, share = share.split((part, 1 - part))
+        numbers = context.partitions or _UNKNOWN
+        choice = ClipChoice(cost, measure.thresholds, anchored=True, numbers=numbers)
+        clip = SharedClip(measure, Fraction(1), choice)
     made = contribution, Fraction(1), context.each(share), clip, context.alpha
     return AdditiveRelease(*made, limits)
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
-from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice, clip_share_of_partition
+from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.mechanisms.summaries.histograms import Measure
@@ -17,8 +17,6 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 
 _ROW_CLIPS = 41
 _MANY_BITS = 24
-_UNKNOWN = 10
-"""For how many partitions a clip is chosen where their number is not public."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,50 +26,17 @@ class SharedClip:
     Attributes:
         measure: what a person adds.
         unit: what one unit of the measure is worth.
-        choice: how the clip is chosen, and what that costs where a person is counted once.
-        times: how often a person is counted at most: of pairs, in each of their partitions. They
-            move the histogram by so much in the L1 norm and, all in one bucket, in the L2 norm.
+        choice: how the clip is chosen, and what that costs.
     """
 
     measure: Measure
     unit: Fraction
     choice: ClipChoice
-    times: int = 1
-
-    @classmethod
-    def of_rows(
-        cls,
-        measure: Measure,
-        share: Budget,
-        partitions: int | None,
-        max_partitions: int,
-        most: Fraction = Fraction(1),
-    ) -> "tuple[SharedClip, Budget]":
-        """Return the clip of a number of rows in each partition, and what is left of the share.
-
-        Args:
-            measure: what a person adds, with the public clips as its thresholds.
-            share: what the number may cost, over all partitions of a person.
-            partitions: how many there are; None: unknown.
-            max_partitions: how many of them one person can be in.
-            most: the choice has at most so much of the share.
-        """
-        part = min(most, clip_share_of_partition(partitions, max_partitions))
-        cost, rest = share.split((part, 1 - part))
-        numbers, times = partitions or _UNKNOWN, max_partitions if measure.pairs else 1
-        once = cost.scaled(Fraction(1, times**2 if cost.is_zcdp else times))
-        choice = ClipChoice(once, measure.thresholds, anchored=True, numbers=numbers)
-        return cls(measure, Fraction(1), choice, times), rest
-
-    def cost(self, once: Budget) -> Budget:
-        """Return what a histogram costs, by what it costs where a person is counted once."""
-        factor = self.times**2 if once.is_zcdp else self.times
-        return once.like(once.amount * factor, once.delta * factor)
 
     @property
     def spends(self) -> tuple[Spending, ...]:
         """What the choice costs."""
-        return (Spending(self.cost(self.choice.cost), "clip", once=True),)
+        return (Spending(self.choice.cost, "clip", once=True),)
 
     @property
     def shift(self) -> int:
@@ -115,7 +80,7 @@ class SharedClip:
             "norm": ("of one partition", "L1", "L2")[self.measure.norm],
             "histograms": [
                 {
-                    "cost": str(self.cost(cost).amount),
+                    "cost": str(cost.amount),
                     "scale": HistogramNoise(cost).scale,
                     "people_up_to": [edge * unit for edge in edges],
                     "noisy_people": seen[0].tolist(),
