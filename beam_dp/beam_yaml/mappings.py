@@ -47,6 +47,8 @@ _OTHER_WORDS = {
 }
 """What to write for words that a release has elsewhere."""
 _LISTS = (list, tuple)
+NONE: tuple[Any, ...] = (None, "", [])
+"""What stands for nothing given: a Row of Java has empty fields."""
 _TEXTS = {
     *("column", "name", "equals", "per", "method", "of"),
     *("person_value", "person_epsilon"),
@@ -152,7 +154,7 @@ def tables_of(
         totals: "agree" or "apart".
     """
     entries = []
-    alone = [] if also_by is None else [also_by]
+    alone = [] if also_by in NONE else [also_by]
     for given in also_by if isinstance(also_by, _LISTS) else alone:
         words = ("partition", "partitions", "weight")
         entry = given if isinstance(given, Mapping) else {"partition": given}
@@ -200,7 +202,7 @@ def metric_of(subject: str, given: object) -> Metric:
         known += [name for name in (*_OWN, *_OF_PEOPLE) if name not in known]
     rest = {name: value for name, value in fields.items() if name != word}
     check_words(subject, word, rest, sorted(known))
-    if fields[word] not in (None, ""):
+    if fields[word] not in NONE:
         rule, hint = "have no column", f"Write {word}, or {{{word}: , weight: 2}}."
         checks.require("column" in kind.__dataclass_fields__, subject, word, rule, hint)
         rest["column"] = fields[word]
@@ -370,7 +372,10 @@ def _check_alone(keys: Sequence[Any]) -> None:
     text = str(keys[0]) if len(keys) == 1 else ""
     ends = re.fullmatch(r"(\d+)\s*(?:-|\.\.|:)\s*(\d+)", text)
     if ends and int(ends[1]) < int(ends[2]) and not ends[2].startswith("0"):
-        raise ValueError(f"partitions must be keys, and {text!r} looks like a range: write all")
+        raise ValueError(
+            f"partitions must be keys, and {text!r} looks like a range: write all, or [[{text!r}]] in "
+            "a mapping if it is one key"
+        )
 
 
 def mapping_of(

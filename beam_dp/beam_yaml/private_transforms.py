@@ -61,7 +61,7 @@ def private_aggregate(
         run = mappings.tables_of(subject, mappings.aggregate_of(subject, given), *further)
         return ReleasedRows(run, run.endings)
     rule, hint = "be left out beside select", "Write GROUP BY ROLLUP (store, day)."
-    checks.require(further[0] is None, subject, "also_by", rule, hint)
+    checks.require(further[0] in mappings.NONE, subject, "also_by", rule, hint)
     mapping = mappings.statement_of(subject, {**given, "select": select}).mapping
     options = mappings.options_of(subject, {name: mapping.get(name, given[name]) for name in given})
     del options["metrics"], options["partition"]

@@ -32,7 +32,7 @@ from beam_dp.mechanisms.consistency.tables import nested
 from beam_dp.mechanisms.metrics.mean import MeanOfReleased
 from beam_dp.mechanisms.metrics.released import Released
 from beam_dp.mechanisms.numerics import checks
-from beam_dp.mechanisms.planning.program import Program
+from beam_dp.mechanisms.planning.program import Program, Step
 from beam_dp.text.plan import total_of
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.aggregate import PrivateAggregate
@@ -61,7 +61,6 @@ _APART = "Totals of different tables need not agree: each has its own noise"
 _FINER = Fraction(3, 2)
 """How much more of the budget a table has for each coarser table that it is a part of."""
 _SALT = bytes(32)
-_NOTHING = Released.between(np.zeros(0), 0.0, 0.0)
 
 
 @dataclasses.dataclass(eq=False)
@@ -343,8 +342,7 @@ def _others(
 
 def _gathered(blocks: Iterable[Block], program: Program) -> tuple[np.ndarray, DrawnTable]:
     """Return the keys of a table, in a public order, and what was drawn for them."""
-    nothing = (_NOTHING,) * len(program.steps)
-    every = list(blocks) or [Block(draw_once.listed([]), drawn=nothing)]
+    every = list(blocks) or [Block(draw_once.listed([]), drawn=tuple(map(_nothing, program.steps)))]
     program = adapted(program, every[0].chosen)
     keys = np.concatenate([block.keys for block in every])
     texts = map(partition_keys.encode, keys) if keys.dtype == object else keys
@@ -353,6 +351,12 @@ def _gathered(blocks: Iterable[Block], program: Program) -> tuple[np.ndarray, Dr
     sums = draw_once.added([draw_once.sums_of(block, program) for block in every])
     drawn = [Released.concatenated(part).take(order) for part in parts]
     return keys[order], DrawnTable(program, drawn, sums, len(keys))
+
+
+def _nothing(step: Step) -> Released:
+    """Return what is drawn for no partition: one number, or a row of several, for each."""
+    numbers = max(len(user.number_names) for user in step.users)
+    return Released.between(np.zeros((0, numbers)[: 1 if numbers == 1 else 2]), 0.0, 0.0)
 
 
 def _with_parents(plan: AgreeingTables, link: Link, names: list[Sequence[Key]]) -> Link:

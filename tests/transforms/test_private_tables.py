@@ -59,7 +59,9 @@ SHAPES: dict[str, tuple[list[str], list[Any], str]] = {
 }
 
 
-def released(shape: str, metrics: list[Any] = METRICS, epsilon: float = 20) -> list[dp.Released]:
+def released(
+    shape: str, metrics: list[Any] = METRICS, epsilon: float = 20, delta: float = 1e-4
+) -> list[dp.Released]:
     by, also_by, kind = SHAPES[shape]
     listed: Any = None
     if kind == "listed":
@@ -68,7 +70,7 @@ def released(shape: str, metrics: list[Any] = METRICS, epsilon: float = 20) -> l
         values = {name: sorted({row[name] for row in ROWS}) for name in by}
         listed = dp.PublicPartitions.product(**values)
     given = {"person": "who", "partition": by, "partitions": listed, "metrics": metrics}
-    given |= {"budget": dp.Budget(epsilon, 1e-4), "also_by": also_by, "show_errors": True}
+    given |= {"budget": dp.Budget(epsilon, delta), "also_by": also_by, "show_errors": True}
     first = dp.release(pa.Table.from_pylist(ROWS), **given)
     return [first, *first.others]
 
@@ -144,6 +146,14 @@ def test_every_total_is_the_sum_of_its_parts(shape: str, monkeypatch: pytest.Mon
                 assert row[f"{name}_low"] <= row[name] <= row[f"{name}_high"]
             if row["mean_spent"] is not None and "sum_spent" in names:
                 assert row["mean_spent"] == pytest.approx(row["sum_spent"] / row["count"])
+
+
+def test_nothing_selected_leaves_the_public_table_above_it() -> None:
+    """A store of n people is selected with a chance of about n delta: 1e-12 for all of them."""
+    several = [dp.Count(), dp.Quantiles("spent", [0.2, 0.8])]
+    stores, regions, total = released("public above private", several, 1e-2, 1e-15)
+    assert (stores.table.num_rows, total.table.num_rows) == (2, 1)
+    assert set(stores.table[OTHER].to_pylist()) == {True} and regions.table.num_rows == 2
 
 
 CSV = ["--epsilon", "9", "--delta", "1e-4", "--count", "--sum", "spent", "--mean", "spent"]

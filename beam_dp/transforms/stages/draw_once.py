@@ -449,6 +449,7 @@ class DrawSelection(beam.PTransform[beam.PCollection[_Bucket], beam.PCollection[
             keep = quick_steps.flat_mapped(keep_nothing, weighed, self.buckets, self.draws)
             start = weights.pipeline | "StartSelected" >> beam.Impulse()
             kept = start | "KeepNothing" >> keep.with_output_types(kind)
+            # Both are committed draws: where debug logs show them, they show what is released.
             selected = (selected, kept) | "AllSelected" >> beam.Flatten()
         grouped = selected | "StoreSelected" >> beam.GroupByKey()
         return grouped | "TakeStoredSelected" >> quick_steps.flat_mapped(stored_together)

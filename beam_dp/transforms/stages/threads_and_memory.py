@@ -14,8 +14,9 @@ from concurrent import futures
 
 import pyarrow as pa
 
-_KEPT = ((-1, 1 << 30), (-2, 1 << 25), (-3, 1 << 30))
-"""What glibc's `mallopt` is told, by the numbers of M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD."""
+_KEPT = ((-1, 1 << 30), (-2, 1 << 25), (-3, 1 << 25))
+"""What glibc's `mallopt` is told, by the numbers of M_TRIM_THRESHOLD, M_TOP_PAD, M_MMAP_THRESHOLD.
+Older versions take no more for the last, and would keep the least for having been told the others."""
 THREADS = "BEAM_DP_THREADS"
 """The environment variable that says how many threads a process uses for its columns."""
 MOST_CORES = 8
