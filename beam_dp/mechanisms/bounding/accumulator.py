@@ -68,7 +68,6 @@ BATCH_LINES = 1 << 18
 HELD_LINES = 1 << 20
 _BLOCK = 1 << 15  # lines that are filtered at a time: their columns stay in the cache
 _HARDLY_LESS = 0.9  # a batch that keeps more of its lines is returned: merging it would not pay
-_WORTH_MERGING = 0.5  # of the lines held; where a merge keeps more, the next ones leave unmerged
 _PASSED = 15  # so many batches after it are returned without being reduced
 _SLOT_BITS = 20
 _SLOTS = 1 << _SLOT_BITS
@@ -106,7 +105,7 @@ class Accumulator:
         self._batch, self._held = batch, held
         self._raw: list[Table] = []
         self._raw_lines = 0
-        self._pass = self._unmerged = 0
+        self._pass = 0
         self._reduced: list[Table] = []
         self._full: list[Table] = []
         self._unlearned: list[Table] = []
@@ -194,13 +193,9 @@ class Accumulator:
         if sum(map(len, self._reduced)) < self._held:
             return full
         tables, self._reduced, self._unlearned = self._reduced, [], []
-        if self._unmerged:
-            self._unmerged -= 1
-            return [*full, *tables]
         self._filter.renew(max(len(each.person) for each in tables))
         merged = self._merge(tables)
-        if sum(map(len, merged)) > _WORTH_MERGING * self._held:
-            self._unmerged = _PASSED
+        if sum(map(len, merged)) > self._held - self._held // 8:
             return [*full, *merged]
         self._reduced = merged
         return full
