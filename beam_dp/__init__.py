@@ -66,6 +66,7 @@ if typing.TYPE_CHECKING:
     from beam_dp.spending.ledger import Ledger as Ledger
     from beam_dp.transforms.aggregate import PrivateAggregate as PrivateAggregate
     from beam_dp.transforms.bound_contributions import BoundContributions as BoundContributions
+    from beam_dp.transforms.io.file_format import CsvFormat as CsvFormat
     from beam_dp.transforms.io.read_rows import ReadRows as ReadRows
     from beam_dp.transforms.io.write_rows import WriteRows as WriteRows
     from beam_dp.transforms.known_columns import UnknownColumns as UnknownColumns

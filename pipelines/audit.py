@@ -31,9 +31,9 @@ from beam_dp.transforms.io import formats, open_files, read_rows
 from beam_dp.transforms.io.csv_files import Csv
 from beam_dp.transforms.sql.person_queries import parsed
 from pipelines import command_line, releasing
-from pipelines.description import DIALECT, PAGE, Description
+from pipelines.description import CSV_FORMAT, PAGE, Description
 
-_MADE = ("select", "ledger", "input", "output", "overwrite", "report", *PAGE, *DIALECT)
+_MADE = ("select", "ledger", "input", "output", "overwrite", "report", *PAGE, *CSV_FORMAT)
 _WORDS = ("a", "b", "1", "2", "2026-11-22", "2026-11-23")
 _NUMBERS = ("1", "2.5", "-3", "20", "1000")
 _LITERAL = re.compile(r"'((?:[^']|'')*)'")

@@ -37,9 +37,9 @@ from beam_dp.transforms.sql.released_queries import ReleasedQuery
 from beam_dp.transforms.stages import guards
 from beam_dp.transforms.stages.output_names import field_name, output_names
 
-DIALECT = ("quotes", "decimal", "thousands", "encoding")
+CSV_FORMAT = ("quotes", "decimal", "thousands", "encoding")
 PAGE = ("title", "number_style")
-FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *DIALECT)
+FILES = ("input", "output", "overwrite", "report", *PAGE, "query", "numbers", *CSV_FORMAT)
 TABLES = ("also_by", "totals", "top_partitions", "post_process")
 KEYS = ("select", *FILES, *mappings.RELEASE, *TABLES, "ledger")
 _PATHS = ("input", "output", "report", "path", "files")
@@ -166,7 +166,8 @@ class Description:
             checks.require(name in given, _SUBJECT, name, "be given")
         self.given = given
         self.input = _patterns(given.get("input", []))
-        self.dialect = {name: given[name] for name in DIALECT if name in given}
+        written = {name: given[name] for name in CSV_FORMAT if name in given}
+        self.csv = dp.CsvFormat(**written)
         self.query: str | None = given.get("query")
         numbers = mappings.columns_of(given.get("numbers"))
         self.numbers = checks.columns(_SUBJECT, "numbers", numbers)

@@ -60,6 +60,7 @@ _METRIC_WORDS = {kind.__name__: word for word, kind in REGISTRY.items()}
 _METRICS = re.compile(rf"\b(?:{'|'.join(_METRIC_WORDS)})\b")
 _FORM = re.compile(r"(\w+(?:\.\w+)*): (.+?) must (.+?)\.(?: (.*))?", re.DOTALL)
 _SIGNS = re.compile(r"\b(decimal|thousands|query|totals)=(\"[^\"]\"|'[^']*')")
+_CSV = re.compile(r"\bcsv=dp\.CsvFormat\((.*?)\)")
 _MAPPING = re.compile(rf"\{{({'|'.join(REGISTRY)}): (\w+)((?:, \w+: (?:\[[^]]*\]|[^],}}]*))*)\}}")
 _LIST = str.maketrans("", "", "[] ")
 _PYTHON = re.compile(r"\bdp\.|\w=|\w\(|\bNone\b")
@@ -67,6 +68,7 @@ _PYTHON = re.compile(r"\bdp\.|\w=|\w\(|\bNone\b")
 
 def flagged(text: str) -> str:
     """Return a text with the options of files as flags."""
+    text = _CSV.sub(lambda found: found[1].replace('", ', '" and '), text)
     return _SIGNS.sub(r"--\1 \2", text)
 
 

@@ -93,7 +93,7 @@ def reader_of(asked: Description) -> dp.ReadRows:
         release.metrics,
         None if asked.query is None else dp.Rows(asked.query).parsed,
         asked.numbers,
-        **asked.dialect,
+        asked.csv,
     )
 
 

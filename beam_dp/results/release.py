@@ -32,6 +32,7 @@ from beam_dp.spending.ledger import Ledger
 from beam_dp.transforms import run_record
 from beam_dp.transforms.aggregate import PrivateAggregate
 from beam_dp.transforms.io import frames, read_rows, released_files, whole_files
+from beam_dp.transforms.io.file_format import RFC_4180, CsvFormat
 from beam_dp.transforms.io.write_rows import WriteRows
 from beam_dp.transforms.partitions import PrivatePartitions, PublicPartitions
 from beam_dp.transforms.private_tables import AGREE, PrivateTables
@@ -160,10 +161,7 @@ def release(
     ledger_period: str | None = None,
     query: str | None = None,
     numbers: Sequence[str] = (),
-    quotes: bool = True,
-    decimal: str = ".",
-    thousands: str | None = None,
-    encoding: str = "utf-8",
+    csv: CsvFormat = RFC_4180,
     show_errors: bool = False,
     also_by: Sequence[Any] = (),
     totals: str = AGREE,
@@ -195,8 +193,7 @@ def release(
         ledger: is charged before the run: a run that would pass its limit is refused.
         query: SQL that makes the rows of those of `data`, each of one row alone: see `Rows`.
         numbers: columns of CSV files that the query takes as numbers; others are text for it.
-        quotes, decimal, thousands, encoding: how the cells of CSV files are written, as
-            in `ReadRows`.
+        csv: how the cells of CSV files are written: `CsvFormat(decimal=",", encoding="cp1252")`.
         show_errors: whether the error of a run that fails is raised as it is: IT MAY QUOTE DATA.
         also_by, totals: further tables of the same budget, as in `PrivateTables`; they are the
             `others` of what is returned.
@@ -239,10 +236,7 @@ def release(
                 asked,
                 parsed,
                 numbers,
-                quotes=quotes,
-                decimal=decimal,
-                thousands=thousands,
-                encoding=encoding,
+                csv,
             )
             for part in pattern.split(","):
                 read_rows.matched_files(part)  # raises where there is none

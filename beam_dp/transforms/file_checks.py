@@ -147,14 +147,14 @@ def _kind(read: Sequence[Any], name: str) -> frozenset[str]:
 
 def _no_numbers(path: str, reader: ReadRows, read: Sequence[Any]) -> Iterator[tuple[str, str]]:
     """Yield the columns of numbers with cells that are none, and how these look."""
-    dialect = None if reader.format.typed else reader._wanted.dialect
-    if dialect and reader.numbers:
+    written = None if reader.format.typed else reader.csv
+    if written and reader.numbers:
         read, _ = reader.of_file(path, as_text=True)
     for name in reader.numbers:
         texts = pa.array([cell for cell in cells_of(read, name) if type(cell) is str], pa.string())
-        bad = texts.filter(csv_files.to_numbers(texts, dialect).is_null()) if dialect else texts
+        bad = texts.filter(csv_files.to_numbers(texts, written).is_null()) if written else texts
         if len(bad):
-            hint = dialect and csv_files.dialect_hint(texts, dialect)
+            hint = written and csv_files.format_hint(texts, written)
             text = f"; all numbers are read by {hint}" if hint else ""
             yield name, f"{len(bad):,} cells are no numbers: {_examples(bad)}{text}"
 

@@ -16,7 +16,7 @@ from beam_dp.mechanisms.metrics.base import Metric
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.budget_split import SelectionRequest
 from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys, plain_column
-from beam_dp.transforms.io.file_format import cells_of
+from beam_dp.transforms.io.file_format import RFC_4180, CsvFormat, cells_of
 from beam_dp.transforms.io.read_rows import ReadRows, matched_files
 
 _SUBJECT = "PublicPartitions"
@@ -79,7 +79,9 @@ class PublicPartitions:
         return cls(itertools.product(*parts.values()), tuple(parts))
 
     @classmethod
-    def from_files(cls, pattern: str, columns: Sequence[str], **dialect: Any) -> "PublicPartitions":
+    def from_files(
+        cls, pattern: str, columns: Sequence[str], csv: CsvFormat = RFC_4180
+    ) -> "PublicPartitions":
         """Read the keys from files, now: all combinations that occur, each once.
 
         A column of a CSV file whose cells are all plain decimal integers has integer keys.
@@ -87,13 +89,13 @@ class PublicPartitions:
         Args:
             pattern: the files, as for `ReadRows`: .parquet, .csv or .jsonl.
             columns: their columns, which have the names of the partition columns.
-            dialect: how the cells of CSV files are written: quotes and encoding, as for `ReadRows`.
+            csv: how the cells of CSV files are written: quotes and encoding.
 
         Raises:
             TypeError, ValueError, OSError: for files that cannot be read or have no such column,
                 and for a row without a key.
         """
-        read = ReadRows(pattern, columns, **dialect)
+        read = ReadRows(pattern, columns, csv=csv)
         for each in pattern.split(","):
             matched_files(each, _SUBJECT)
         elements = read.here()

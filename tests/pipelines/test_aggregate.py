@@ -143,7 +143,13 @@ def test_flags_and_a_file_describe_one_release(tmp_path):
 
 def test_a_part_of_a_description_is_the_same_word_in_the_api():
     """What is left over belongs to jobs alone: files, and who pays."""
-    called = [dp.PrivateAggregate, dp.PrivateAggregate.plan, dp.ReadRows, dp.WriteRows]
+    called = [
+        dp.PrivateAggregate,
+        dp.PrivateAggregate.plan,
+        dp.ReadRows,
+        dp.CsvFormat,
+        dp.WriteRows,
+    ]
     called += [dp.Released.report, dp.PrivateTables]
     parameters = {name for each in called for name in inspect.signature(each).parameters}
     words = {*description.KEYS} - parameters

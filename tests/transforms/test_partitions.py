@@ -128,11 +128,11 @@ def test_a_parquet_file_keeps_types_and_a_csv_file_guesses_integers(tmp_path: Pa
     assert dp.PublicPartitions.from_files(csv, [*rows[0]]).keys == (("01067", 2024, "2024-01-02"),)
 
 
-def test_a_file_has_the_dialect_that_is_said(tmp_path: Path) -> None:
+def test_a_file_is_written_as_is_said(tmp_path: Path) -> None:
     path = tmp_path / "keys.csv"
     path.write_bytes("ville;jour\nOrléans;1\n".encode("cp1252"))
-    how = {"encoding": "cp1252"}
-    made = dp.PublicPartitions.from_files(str(path), ["ville", "jour"], **how)
+    windows = dp.CsvFormat(encoding="cp1252")
+    made = dp.PublicPartitions.from_files(str(path), ["ville", "jour"], csv=windows)
     assert made.keys == (("Orléans", 1),)
 
 

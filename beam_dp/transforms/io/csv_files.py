@@ -21,7 +21,7 @@ from beam_dp.transforms.io.file_format import (
     DELIMITERS,
     THOUSANDS,
     UTF_8,
-    Dialect,
+    CsvFormat,
     Format,
     Sniffed,
     Wanted,
@@ -45,7 +45,7 @@ _RULE = (
 class Csv(Format):
     """Files of cells with a delimiter between them, with a header.
 
-    Below, a comma stands for the delimiter, and UTF-8 for the encoding of the `Dialect`. The
+    Below, a comma stands for the delimiter, and UTF-8 for the encoding of the `CsvFormat`. The
     delimiter is the one of `, ; |` and tab between which the header has most wanted columns. A
     header belongs to the table and to none of its rows, so what is taken from it tells of nobody.
 
@@ -56,7 +56,7 @@ class Csv(Format):
     cell that starts with a quote may hold commas and line ends; a quote in it is doubled, and
     after its closing quote comes a comma or a line end. Any other quote is an ordinary character.
     So in a file of a proper CSV writer no row, whatever its cells hold, changes what happens to
-    another row. With `quotes=False`, for a writer that does not quote, no quote has a meaning: one
+    another row. With `CsvFormat(quotes=False)`, for a writer that does not quote, no quote has a meaning: one
     line is one record.
 
     **Dropped, each alone:** a blank line; a record with more or fewer cells than the header; one
@@ -72,8 +72,8 @@ class Csv(Format):
 
     Edge cases: an empty cell is null, quoted or not, and so is one that is not UTF-8 or has a NUL
     byte. A number is
-    an optional sign, ASCII digits, optionally `.` (or the decimal comma of the dialect) and digits,
-    optionally an exponent, at most 1,000 characters; with the `thousands` of the dialect between
+    an optional sign, ASCII digits, optionally `.` (or the decimal comma of the `CsvFormat`) and digits,
+    optionally an exponent, at most 1,000 characters; with the `thousands` of the `CsvFormat` between
     its digits, if between any, then three behind each (two behind the first ones, as in India). It
     becomes the nearest float64 (infinite beyond the largest), and any other text in such a column
     becomes null. A file of 0 bytes has no rows. If a file was cut within
@@ -90,12 +90,12 @@ class Csv(Format):
     def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
-        That is bytes that are not UTF-8, a number in another form than the dialect says, times or
+        That is bytes that are not UTF-8, a number in another form than the `CsvFormat` says, times or
         numbers of which a query reads none, a row that would be dropped for its cells or quotes,
         and more than one line in a hundred without any delimiter: a few may be remarks. A file of 0
         bytes is refused unless another one has a header.
         """
-        utf8 = wanted.dialect.is_utf8
+        utf8 = wanted.csv.is_utf8
         filled = [path for path in paths if open_files.start_of(path, wanted.pattern, _RULE, utf8)]
         forms = [self._forms(path, wanted) for path in filled]
         checks.require(
@@ -142,7 +142,7 @@ class Csv(Format):
 
     def taken(self, path: str, wanted: Wanted) -> str:
         """Return what is taken of how a file is written, in words; "" where that is as usual."""
-        start = open_files.start_of(path, wanted.pattern, _RULE, wanted.dialect.is_utf8)
+        start = open_files.start_of(path, wanted.pattern, _RULE, wanted.csv.is_utf8)
         delimiter = _delimiter(start, wanted, self.delimiter)
         usual = delimiter == self.delimiter
         return "" if usual else f"{path}: {delimiter!r} between cells, as its header has it"
@@ -176,16 +176,16 @@ class _WithCommas(io.BufferedIOBase):
     for NUL bytes, which are no UTF-8 from here on: Arrow reads past a comma or a quote behind one.
     """
 
-    def __init__(self, start: bytes, file: Any, dialect: Dialect, places: bytes) -> None:
-        self._start, self._file, self._dialect, self._places = start, file, dialect, places
+    def __init__(self, start: bytes, file: Any, written: CsvFormat, places: bytes) -> None:
+        self._start, self._file, self._written, self._places = start, file, written, places
 
     def read(self, size: int | None = -1) -> bytes:
         """Return about so many bytes; those that the encoding lacks are no UTF-8 in their cell."""
         size = sys.maxsize if size is None or size < 0 else size
         start, self._start = self._start[:size], self._start[size:]
         read: bytes = start + self._file.read(size - len(start))
-        if not self._dialect.is_utf8:
-            text = read.decode(self._dialect.encoding, "surrogateescape")
+        if not self._written.is_utf8:
+            text = read.decode(self._written.encoding, "surrogateescape")
             read = text.encode(UTF_8, "surrogateescape")
         return read.translate(self._places)
 
@@ -196,9 +196,7 @@ def _batches(path: str, wanted: Wanted, delimiter: str) -> Iterator[pa.RecordBat
         if rows:
             texts = _texts(rows, header, wanted)
             typed = [
-                to_numbers(texts[column], wanted.dialect)
-                if column in wanted.numbers
-                else texts[column]
+                to_numbers(texts[column], wanted.csv) if column in wanted.numbers else texts[column]
                 for column in wanted.columns
             ]
             table = pa.Table.from_arrays(typed, names=list(wanted.columns))
@@ -207,13 +205,13 @@ def _batches(path: str, wanted: Wanted, delimiter: str) -> Iterator[pa.RecordBat
 
 def _delimiter(start: bytes, wanted: Wanted, usual: str) -> str:
     """Return between what the header at the start of a file has most of the wanted columns."""
-    text = start.decode(wanted.dialect.encoding, "replace").lstrip("\ufeff")
+    text = start.decode(wanted.csv.encoding, "replace").lstrip("\ufeff")
 
     def there(delimiter: str) -> int:
         lines = csv.reader(
             io.StringIO(text, ""),
             delimiter=delimiter,
-            quoting=csv.QUOTE_MINIMAL if wanted.dialect.quotes else csv.QUOTE_NONE,
+            quoting=csv.QUOTE_MINIMAL if wanted.csv.quotes else csv.QUOTE_NONE,
         )
         with contextlib.suppress(csv.Error):
             return len({*wanted.columns}.intersection(next(filter(None, lines), [])))
@@ -229,8 +227,8 @@ def _pieces(path: str, wanted: Wanted, delimiter: str) -> Iterator[tuple[_Header
             return
         found = _delimiter(start, wanted, delimiter)
         places = bytes.maketrans(f",{found}\0".encode(), f"{found},".encode() + b"\xff")
-        source = _WithCommas(start, stream, wanted.dialect, places)
-        pieces = records.whole_records(source, wanted.dialect.quotes)
+        source = _WithCommas(start, stream, wanted.csv, places)
+        pieces = records.whole_records(source, wanted.csv.quotes)
         names, first = _header(path, pieces, wanted, places)
         for piece in chain(first, pieces):
             yield _Header(names, places), piece
@@ -254,7 +252,7 @@ def _header(
             record, width = piece.text[start:end], int(piece.cells[index])
             if not piece.good[index]:
                 raise pa.ArrowInvalid("the header would be dropped as a row")
-            cells = _cells(record, width, range(width), wanted.dialect.quotes, places)
+            cells = _cells(record, width, range(width), wanted.csv.quotes, places)
             names = [(column[0].as_py() or b"").decode() for column in cells.columns]
             later = slice(index + 1, None)
             ends = piece.ends[later] - end
@@ -333,18 +331,18 @@ def _filled(piece: records.Piece) -> records.Flags:
 
 
 def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted) -> None:
-    """Refuse a column that has numbers in another form than the dialect says.
+    """Refuse a column that has numbers in another form than the `CsvFormat` says.
 
     Raises:
         ValueError: says how to read all of them, if they have one form; and for true and false.
     """
-    given, name = wanted.dialect, f"column {column!r} of {wanted.pattern!r}"
+    given, name = wanted.csv, f"column {column!r} of {wanted.pattern!r}"
     held = pc.utf8_lower(texts.filter(pc.not_equal(texts, "")))
     truths = pc.is_in(held, pa.array(written_forms.TRUTHS))
     is_number = not len(held) or not pc.all(truths).as_py()
     checks.require(is_number, "ReadRows", name, written_forms.NO_NUMBERS)
-    dialect = dialect_hint(texts, given)
-    if dialect is None:
+    hint = format_hint(texts, given)
+    if hint is None:
         return
     cell = column.replace('"', '""')
     raise checks.ParameterError(
@@ -352,8 +350,8 @@ def _check_numbers(path: str, column: str, texts: pa.StringArray, wanted: Wanted
         name,
         f"hold numbers like -1{given.thousands or ''}234{given.decimal}5, or cells without digits; "
         f"{open_files.named(path, wanted.pattern)} has others in {open_files.START}",
-        f"Write {dialect}."
-        if dialect
+        f"Write {hint}."
+        if hint
         else f'A query makes empty what is no number, TRY_CAST ("{cell}" AS DOUBLE), takes signs '
         f"away, CAST (replace (\"{cell}\", '$', '') AS DOUBLE), and reads dates, "
         f'CAST ("{cell}" AS DATE).',
@@ -382,7 +380,7 @@ def _check_casts(path: str, column: str, texts: pa.StringArray, wanted: Wanted) 
         checks.require(reads, "Rows", "query", rule, hint)
 
 
-def dialect_hint(texts: pa.StringArray, given: Dialect) -> str | None:
+def format_hint(texts: pa.StringArray, given: CsvFormat) -> str | None:
     """Return which options read all cells with a digit as numbers: "" for none, None: as given."""
     held = texts.filter(pc.match_substring_regex(texts, _DIGIT))
     if not to_numbers(held, given).null_count:
@@ -399,7 +397,7 @@ def dialect_hint(texts: pa.StringArray, given: Dialect) -> str | None:
         if not to_numbers(held, other).null_count
     ]
     fewest = min(map(len, ways), default=0)
-    return " or ".join(" and ".join(way) for way in ways if len(way) == fewest)
+    return " or ".join(f"csv=dp.CsvFormat({', '.join(way)})" for way in ways if len(way) == fewest)
 
 
 def _cells(
@@ -445,7 +443,7 @@ def _texts(rows: bytes, header: _Header, wanted: Wanted) -> dict[str, pa.StringA
         return {column: pa.array([], pa.string()) for column in wanted.columns}
     names, places = header
     indexes = [names.index(column) for column in wanted.columns]
-    cells = _cells(rows, len(names), indexes, wanted.dialect.quotes, places)
+    cells = _cells(rows, len(names), indexes, wanted.csv.quotes, places)
     texts = (_text(column.combine_chunks()) for column in cells.columns)
     return dict(zip(wanted.columns, texts, strict=True))
 
@@ -457,17 +455,17 @@ def _text(column: pa.BinaryArray) -> pa.StringArray:
         return pa.array(list(map(plain_values.decoded, column.to_pylist())), pa.string())
 
 
-def to_numbers(text: pa.StringArray, dialect: Dialect) -> pa.DoubleArray:
+def to_numbers(text: pa.StringArray, written: CsvFormat) -> pa.DoubleArray:
     """Return each text as the nearest float64, null unless it is a number of the grammar.
 
     ASCII digits and nothing else: no spaces, `_`, `nan`, `infinity`, digits of other scripts.
     """
-    whole, mark = "[0-9]+", dialect.thousands and THOUSANDS[dialect.thousands]
+    whole, mark = "[0-9]+", written.thousands and THOUSANDS[written.thousands]
     if mark:
         whole = f"({whole}|[0-9]{{1,3}}({mark}[0-9]{{2,3}})*{mark}[0-9]{{3}})"
-    grammar = rf"^[+-]?{whole}([{dialect.decimal}][0-9]+)?([eE][+-]?[0-9]+)?$"
+    grammar = rf"^[+-]?{whole}([{written.decimal}][0-9]+)?([eE][+-]?[0-9]+)?$"
     short = pc.less_equal(pc.binary_length(text), NUMBER_LIMIT)
     number = pc.and_(short, pc.match_substring_regex(text, grammar))
     known = pc.if_else(number, text, None)
     known = pc.replace_substring_regex(known, mark, "") if mark else known
-    return pc.replace_substring(known, dialect.decimal, ".").cast(pa.float64())
+    return pc.replace_substring(known, written.decimal, ".").cast(pa.float64())

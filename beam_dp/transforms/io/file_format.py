@@ -17,13 +17,13 @@ DELIMITERS = (",", ";", "\t", "|")
 THOUSANDS = {",": ",", ".": r"\.", "'": "['\u2019]", " ": "[ \u00a0\u2009\u202f]"}
 """What may stand between the thousands of numbers, each with its forms as a pattern."""
 _THOUSANDS = '"," or "." or "\'" or " "'
-_SUBJECT = "ReadRows"
+_SUBJECT = "CsvFormat"
 _PLAIN = re.compile(r"utf-8|ascii|iso8859-\d+|cp125\d|cp437|cp85[0258]|koi8-[ru]|mac-roman")
 
 
 @dataclasses.dataclass(frozen=True)
-class Dialect:
-    """How the cells of CSV files are written.
+class CsvFormat:
+    """Say how the cells of CSV files are written.
 
     Attributes:
         quotes: whether `"` quotes cells; if not, it is an ordinary character.
@@ -71,6 +71,10 @@ def _is_plain(encoding: object) -> bool:
     return _PLAIN.fullmatch(name) is not None
 
 
+RFC_4180 = CsvFormat()
+"""Cells as in RFC 4180, in UTF-8, and numbers like 1234.5."""
+
+
 class Cast(NamedTuple):
     """A column that a query reads as dates, times or numbers.
 
@@ -95,14 +99,14 @@ class Wanted:
         pattern: the files, as messages name them.
         columns: the names of the wanted columns.
         numbers: those of them that hold numbers, for formats whose cells are text.
-        dialect: how cells are written, in such formats.
+        csv: how cells are written, in such formats.
         casts: the columns of which a query makes times or numbers.
     """
 
     pattern: str
     columns: Sequence[str]
     numbers: Sequence[str] = ()
-    dialect: Dialect = Dialect()
+    csv: CsvFormat = RFC_4180
     casts: Sequence[Cast] = ()
 
 

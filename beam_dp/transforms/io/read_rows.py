@@ -4,7 +4,7 @@
 read. The names in a header and the types in a schema belong to a table and not to one of its rows:
 a table of nobody has the same ones, so a refusal for them tells nothing of a person. The first 1
 MiB of text must not show that rows would be misread: bytes that are not UTF-8, lines that are no
-rows, numbers of another dialect (each format's `sniff` says what). *That looks at rows*: who starts
+rows, numbers in another form (each format's `sniff` says what). *That looks at rows*: who starts
 the run learns whether it starts, and which rule a file breaks, never a cell; nobody else learns
 anything. What comes later in a file decides about its own row only. A file of 0 bytes is a table of
 nobody in JSON Lines, but not in CSV, where such a table has its header.
@@ -29,7 +29,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import written_forms
 from beam_dp.transforms.io import formats, open_files
-from beam_dp.transforms.io.file_format import UTF_8, Dialect, Format, Sniffed, Wanted
+from beam_dp.transforms.io.file_format import RFC_4180, CsvFormat, Format, Sniffed, Wanted
 from beam_dp.transforms.sql.row_queries import Query
 from beam_dp.transforms.stages import quick_steps
 
@@ -44,7 +44,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     A row's content never decides whether the job fails and never appears in a message: a bad
     row is dropped or a bad cell becomes null, by rules that look at that row alone. In a CSV
     file this holds if its writer quotes as in RFC 4180, and if no cell is above 64 MiB: see
-    `csv_files.Csv` for other files, and convert those first, or write `quotes=False` if their
+    `csv_files.Csv` for other files, and convert those first, or write `CsvFormat(quotes=False)` if their
     writer does not quote at all.
 
     The output is `pyarrow.RecordBatch`es of at most 131,072 rows for Parquet and CSV, one
@@ -76,12 +76,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         columns: the names of the wanted columns; nothing else is read.
         numbers: those of `columns` that hold numbers; it matters for CSV only, where all other
             columns are text.
-        quotes: whether `"` quotes the cells of CSV files; if not, it is an ordinary character
-            and one line is one row.
-        decimal: the decimal point in the numbers of CSV files: `.` or `,`.
-        thousands: what may stand between their thousands: `,` `.` `'` or a space; None: nothing.
-        encoding: that of CSV files: "utf-8", or one of one byte per character, like "cp1252" or
-            "latin-1".
+        csv: how the cells of CSV files are written: `CsvFormat(decimal=",", encoding="cp1252")`.
 
     Raises:
         ValueError, TypeError: at construction, for a wrong parameter; when applied, for a local
@@ -91,18 +86,16 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     pattern: str
     columns: Sequence[str]
     numbers: Sequence[str] = ()
-    quotes: bool = True
-    decimal: str = "."
-    encoding: str = UTF_8
-    thousands: str | None = None
+    csv: CsvFormat = RFC_4180
 
     def __post_init__(self) -> None:
         super().__init__()
         self.format = format_of(self.pattern)
-        dialect = Dialect(self.quotes, self.decimal, self.encoding, self.thousands)
-        for part in dataclasses.fields(dialect):
+        hint = 'Write csv=dp.CsvFormat(decimal=",").'
+        checks.of_type("ReadRows", "csv", self.csv, CsvFormat, hint)
+        for part in dataclasses.fields(self.csv):
             checks.require(
-                getattr(dialect, part.name) == part.default or not self.format.typed,
+                getattr(self.csv, part.name) == part.default or not self.format.typed,
                 "ReadRows",
                 part.name,
                 f"be left out for {self.pattern!r}: only files whose cells are text have it",
@@ -112,7 +105,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         checks.require(bool(self.columns), "ReadRows", "columns", "name a column, not ()")
         rule = f"be among columns, not {checks.listed(self.numbers)}"
         checks.require(set(self.numbers) <= set(self.columns), "ReadRows", "numbers", rule)
-        self._wanted = Wanted(self.pattern, self.columns, self.numbers, dialect)
+        self._wanted = Wanted(self.pattern, self.columns, self.numbers, self.csv)
 
     def expand(self, pbegin: beam.pvalue.PBegin) -> beam.PCollection[Any]:
         """Apply the transform to a pipeline."""
@@ -211,7 +204,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         """
         made = copy.copy(self)
         columns, numbers = (self.numbers, ()) if as_text else (self.columns, self.numbers)
-        made._wanted = Wanted(path, columns, numbers, self._wanted.dialect)
+        made._wanted = Wanted(path, columns, numbers, self.csv)
         wanted = made._of_folders([path])[1]
         own = [part for part in parts if getattr(part, "path", part) == path]
         rows = made._rows((0, own or self.format.parts([path], wanted)))
@@ -256,7 +249,7 @@ def reader_of(
     metrics: Sequence[Metric],
     query: Query | None = None,
     numbers: Sequence[str] = (),
-    **dialect: Any,
+    csv: CsvFormat = RFC_4180,
 ) -> ReadRows:
     """Return the reader of the columns that the metrics need.
 
@@ -271,11 +264,11 @@ def reader_of(
         metrics: what is released.
         query: what makes the rows of those that are read; None: nothing.
         numbers: columns that the query takes as numbers, beside those that it passes on.
-        dialect: how the cells of CSV files are written, as for `ReadRows`.
+        csv: how the cells of CSV files are written.
 
     Raises:
         ValueError: for a column of a CSV file that would have to be text and numbers, or for
-            a dialect of other files than CSV.
+            a `CsvFormat` of other files than CSV.
     """
     columns = table_order(column for metric in metrics for column in metric.columns())
     compared = with_role(columns, Role.ITEM, Role.FLAG)
@@ -295,7 +288,7 @@ def reader_of(
         )
     needs = query.needs if query is not None else ()
     every = list(dict.fromkeys([*text, *added, *needs]))
-    made = ReadRows(pattern, every, list(dict.fromkeys(added)), **dialect)
+    made = ReadRows(pattern, every, list(dict.fromkeys(added)), csv)
     casts = query.casts if query is not None else ()
     made._wanted = dataclasses.replace(made._wanted, casts=casts)
     return made

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from beam_dp.transforms.io import records
-from beam_dp.transforms.io.file_format import Dialect, Wanted
+from beam_dp.transforms.io.file_format import CsvFormat, Wanted
 from beam_dp.transforms.io.formats import FORMATS
 
 TRUE_RECORD, WHOLE = records.RECORD_LIMIT, records.BLOCK
@@ -30,7 +30,7 @@ def csv_batches(
     path: Path, columns: Sequence[str], numbers: Sequence[str] = (), quotes: bool = True
 ) -> Iterator[pa.RecordBatch]:
     """Return the rows of a CSV file in batches."""
-    return FORMATS[".csv"].rows(str(path), Wanted("rows", columns, numbers, Dialect(quotes)))
+    return FORMATS[".csv"].rows(str(path), Wanted("rows", columns, numbers, CsvFormat(quotes)))
 
 
 def csv_rows(

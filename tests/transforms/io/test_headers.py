@@ -27,7 +27,9 @@ FINE = b"who,day,spent\n1,2,3\n"
 
 
 def read(pattern: object, quotes: bool = True) -> None:
-    _ = beam.Pipeline("FnApiRunner") | dp.ReadRows(str(pattern), WANTED, quotes=quotes)
+    _ = beam.Pipeline("FnApiRunner") | dp.ReadRows(
+        str(pattern), WANTED, csv=dp.CsvFormat(quotes=quotes)
+    )
 
 
 def refusal(path: Path, content: bytes) -> str:

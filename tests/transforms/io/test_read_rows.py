@@ -14,7 +14,7 @@ import pytest
 from pyarrow.parquet import encryption
 
 from beam_dp.transforms.io import csv_files, open_files, parquet, records
-from beam_dp.transforms.io.file_format import Dialect, Wanted
+from beam_dp.transforms.io.file_format import CsvFormat, Wanted
 from beam_dp.transforms.io.formats import FORMATS, READ
 from beam_dp.transforms.io.read_rows import ReadRows
 from tests.hostile import support
@@ -235,7 +235,7 @@ NO_NUMBERS = (
 def test_csv_numbers_are_the_nearest_floats_and_text_outside_the_grammar_is_null() -> None:
     cells = pa.array([*NUMBERS, *NO_NUMBERS, None])
     nulls = [None] * (len(NO_NUMBERS) + 1)
-    assert csv_files.to_numbers(cells, Dialect()).to_pylist() == [*NUMBERS.values(), *nulls]
+    assert csv_files.to_numbers(cells, CsvFormat()).to_pylist() == [*NUMBERS.values(), *nulls]
 
 
 def test_gzip_is_unpacked_in_bounded_pieces(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_quotes_are_those_that_the_reader_was_told(tmp_path: Path, quotes: bool)
     path = tmp_path / "rows.csv"
     unsniffed = b"\n" * open_files.SNIFFED  # what is looked at first must be well written
     path.write_bytes(b"who,what\n" + unsniffed + b'q,"oops\n"a",1\n')
-    [batch] = ReadRows(str(path), ["who", "what"], quotes=quotes).here()
+    [batch] = ReadRows(str(path), ["who", "what"], csv=CsvFormat(quotes=quotes)).here()
     rows = [tuple(row.values()) for row in batch.to_pylist()]
     assert rows == ([("a", "1")] if quotes else [("q", '"oops'), ('"a"', "1")])
 
@@ -323,6 +323,9 @@ def test_packed_csv_and_jsonl_through_a_pipeline(tmp_path: Path) -> None:
         path.write_bytes(gzip.compress(content))
         found = read_all(str(path), ["who", "what"], ("what",))
         assert found == [("a", 1), ("b", None)]
+
+
+UNQUOTED = CsvFormat(quotes=False)
 
 
 @pytest.mark.parametrize(
@@ -338,9 +341,8 @@ def test_packed_csv_and_jsonl_through_a_pipeline(tmp_path: Path) -> None:
         (("a.csv", ["a", "a"]), "columns must name each column once"),
         (("a.csv", ["a", 1]), "columns must be the name of a column"),
         (("a.csv", ["a"], ["b"]), "numbers must be among columns, not 'b'"),
-        (("a.csv", ["a"], (), "none"), "quotes must be True or False, not 'none'"),
-        (("a.parquet", ["a"], (), False), "quotes must be left out for 'a.parquet': only"),
-        (("a.jsonl.gz", ["a"], (), False), "quotes must be left out for 'a.jsonl.gz': only"),
+        (("a.parquet", ["a"], (), UNQUOTED), "quotes must be left out for 'a.parquet': only"),
+        (("a.jsonl.gz", ["a"], (), UNQUOTED), "quotes must be left out for 'a.jsonl.gz': only"),
     ],
 )
 def test_wrong_parameters_are_refused_at_construction(arguments: Any, rule: str) -> None:

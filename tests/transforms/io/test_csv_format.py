@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import beam_dp as dp
-from beam_dp.transforms.io.file_format import DELIMITERS, Dialect, Wanted
+from beam_dp.transforms.io.file_format import DELIMITERS, CsvFormat, Wanted
 from beam_dp.transforms.io.formats import FORMATS
 from pipelines import aggregate
 
@@ -17,7 +17,7 @@ CELLS = ["Zoë", "a,b", "a;b", "a\tb", "a|b", 'say "x"', "two\nlines", "'", "€
 
 
 def rows(path: Path, **dialect: Any) -> list[tuple[object, ...]]:
-    wanted = Wanted("rows", COLUMNS, ["spent"], Dialect(**dialect))
+    wanted = Wanted("rows", COLUMNS, ["spent"], CsvFormat(**dialect))
     batches = FORMATS[path.suffix].rows(str(path), wanted)
     return [row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True)]
 
@@ -57,21 +57,27 @@ def test_tsv_has_tabs(tmp_path: Path) -> None:
     ("wrong", "said"),
     [
         ({"decimal": "'"}, "decimal must be"),
+        ({"quotes": "none"}, "quotes must be True or False, not 'none'"),
         *(
             ({"encoding": name}, "encoding must be utf-8 or one of one byte per character")
             for name in ("utf-16", "shift-jis", "cp037", "unicode_escape", "utf-8-sig", "latin-99")
         ),
     ],
 )
-def test_what_cannot_be_is_refused(wrong: dict[str, str], said: str) -> None:
-    with pytest.raises(ValueError, match=f"^ReadRows: {said}"):
-        dp.ReadRows("in.csv", COLUMNS, **wrong)
+def test_what_cannot_be_is_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=f"^CsvFormat: {said}"):
+        dp.CsvFormat(**wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"decimal": ","}, {"encoding": "cp1252"}])
 def test_other_files_have_no_dialect(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="must be left out for 'in.parquet'"):
-        dp.ReadRows("in.parquet", COLUMNS, **wrong)
+        dp.ReadRows("in.parquet", COLUMNS, csv=dp.CsvFormat(**wrong))
+
+
+def test_a_format_is_no_mapping() -> None:
+    with pytest.raises(TypeError, match="csv must be .*CsvFormat"):
+        dp.ReadRows("in.csv", COLUMNS, csv={"decimal": ","})  # type: ignore[arg-type]
 
 
 def test_a_decimal_comma_may_stand_in_quotes(tmp_path: Path) -> None:
