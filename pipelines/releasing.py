@@ -34,7 +34,7 @@ NOTHING = (
     "name the partitions: 1,2,3. Are the columns the right ones? beam-dp check says it (not private){}\n"
 )
 """The last line of a job whose output has no row, which is a released fact."""
-NO_ROW = "no row is left: no partition was selected, or HAVING or LIMIT leaves none\n"
+NO_ROW = "no partition is left: none was selected, or HAVING or LIMIT leaves none\n"
 """The same of a job with SQL on its released table."""
 OF_QUERIES = (
     ". In a query what CAST cannot read is null, as a date like 24.11.2026, and a row without a key "

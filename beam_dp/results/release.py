@@ -50,7 +50,7 @@ _COLUMNS = 100  # where the width of the terminal is not known
 _RAISED = (Exception,)
 # The errors of this package name parameters, columns and types, those of files their path.
 _OWNERS = "ReadRows|Rows|WriteRows|PrivateAggregate|PublicPartitions"
-_KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
+_KIND = r"(?:\w+: (?:\w+: )?(?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
 _START = rf"(?:(?:{_OWNERS}): |column '|\[Errno \d+\] )"
 _OURS = re.compile(rf"^{_KIND}({_START}.*?)(?: \[while running .*)?$", re.MULTILINE)
 

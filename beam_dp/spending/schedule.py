@@ -64,8 +64,10 @@ def schedule(runs: int, total: Budget) -> str:
 
 def _by_losses(runs: int, total: Budget) -> Fraction:
     """Return an epsilon of each run, by the distribution of losses; at least that of the sum."""
-    one, (lowest, highest) = 1 << _BITS, enclosures.exp_interval(total.amount, _BITS)
-    low, high = one, math.ceil(highest * one) + 1
+    one, (lowest, _) = 1 << _BITS, enclosures.exp_interval(total.amount, _BITS)
+    low = high = one
+    while _delta(high, runs, lowest) <= total.delta:
+        high *= 2
     while high - low > 1:  # the odds `low` are allowed
         odds = (low + high) // 2
         low, high = (odds, high) if _delta(odds, runs, lowest) <= total.delta else (low, odds)

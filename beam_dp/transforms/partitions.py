@@ -20,6 +20,7 @@ from beam_dp.transforms.io.file_format import RFC_4180, CsvFormat, cells_of
 from beam_dp.transforms.io.read_rows import ReadRows, matched_files
 
 _SUBJECT = "PublicPartitions"
+_NUMBERS = (int, float, int | None, float | None)
 _PUBLIC = "Write partitions=dp.PublicPartitions([1, 2, 3])."
 BOUNDS = "Write bounds=dp.ContributionBounds(partitions=3)."
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
@@ -224,7 +225,7 @@ class TopPartitions(beam.PTransform[beam.PCollection[beam.Row], beam.PCollection
     def expand(self, released: beam.PCollection[Any]) -> beam.PCollection[beam.Row]:
         """Rank all rows in one place, of which each worker sends its best k there."""
         fields = getattr(released.element_type, "_fields", ())
-        numbers = [name for name, kind in fields if kind is int or kind is float]
+        numbers = [name for name, kind in fields if kind in _NUMBERS]
         known = ", ".join(numbers) or "of rows, not of batches"
         rule = f"be one of the numbers {known}, not {self.by!r}"
         checks.require(self.by in numbers, "TopPartitions", "by", rule)

@@ -175,3 +175,13 @@ def test_what_is_no_function_of_the_released_table_is_refused(query: str) -> Non
     given = {"person": "visitor_id", "metrics": [dp.Count()], "budget": dp.Budget(1.0)}
     with pytest.raises(ValueError, match="^release: post_process must "):
         dp.release(pa.table({"visitor_id": ["a"]}), post_process=query, **given)
+
+
+def test_keys_are_text_for_what_is_done_with_a_released_table() -> None:
+    given = {"person": "v", "partition": ["n"], "metrics": [dp.Count()], "budget": dp.Budget(1.0)}
+    given["partitions"] = dp.PublicPartitions([1, 2])
+    rows = pa.table({"v": ["a"], "n": [1]})
+    with pytest.raises(ValueError, match=r'text here; numbers of them: CAST\("n" AS BIGINT\)'):
+        dp.release(rows, post_process="SELECT * FROM released WHERE n > 1", **given)
+    kept = "SELECT * FROM released WHERE CAST(n AS BIGINT) > 1"
+    assert dp.release(rows, post_process=kept, **given).table["n"].to_pylist() == [2]

@@ -56,7 +56,7 @@ def test_what_leaves_no_row_is_said(visits, capfd, keys):
     asked = f"SELECT store, count(*) AS n FROM '{visits}' GROUP BY store HAVING n > 1000000"
     assert select.main([*WORDS, *keys, asked, "--output", f"{visits}.out.csv"]) == 0
     said = capfd.readouterr().out.splitlines()[-1]
-    assert said == "no row is left: no partition was selected, or HAVING or LIMIT leaves none"
+    assert said == "no partition is left: none was selected, or HAVING or LIMIT leaves none"
 
 
 def test_its_mapping_makes_the_same_plan(visits, capfd):

@@ -9,7 +9,7 @@ import pytest
 import beam_dp as dp
 from beam_dp.spending import schedule
 
-CASES = [(30, 3.0, 1e-6), (7, 0.01, 1e-9), (3, 5.0, 0.01)]
+CASES = [(30, 3.0, 1e-6), (7, 0.01, 1e-9), (3, 5.0, 0.01), (10, 0.01, 0.1)]
 
 
 def of(runs: int, epsilon: float, delta: float) -> dict[str, list[str]]:

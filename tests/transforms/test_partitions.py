@@ -172,6 +172,9 @@ def test_in_a_pipeline() -> None:
     assert days(dp.TopPartitions(3, by="people_count")) == ["d6", "d7", "d8"]
     assert days(dp.TopPartitions(2, by="people_count_low")) == ["d7", "d8"]
     assert len(days(dp.TopPartitions(99, by="people_count"))) == 8
+    assert days(dp.TopPartitions(1, by="people_count"), nonnegative=True) == ["d8"]
+    suppressed = dp.SuppressUnreliable(beyond=0.25)
+    assert days(dp.TopPartitions(1, by="people_count"), suppress=suppressed) == ["d8"]
 
 
 WRONG: list[tuple[Callable[[], object], type[Exception], str]] = [

@@ -32,7 +32,9 @@ _AHEAD = 4
 FOOTERS_AT_ONCE = 16
 _FOOTERS_KEPT = 2
 # As nanoseconds, times of INT96 (those of Spark) in the year 9999 would be in 1816.
-_file = functools.partial(pq.ParquetFile, coerce_int96_timestamp_unit="us")
+_file = functools.partial(
+    pq.ParquetFile, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+)
 
 _RULE = "a Parquet file without encryption"
 _PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.uuid(): pa.string()}

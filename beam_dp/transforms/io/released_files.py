@@ -28,7 +28,8 @@ def read(subject: str, path: str) -> tuple[pa.Table, dict[str, Any]]:
         path: the file, local or on any file system that Beam knows.
 
     Raises:
-        ValueError: for another extension, a file that is missing, and a record of another kind.
+        ValueError: for another extension, a file that is missing, a record of another kind, and a
+            table that is not the one of its record.
     """
     kind = formats.written(subject, path)
     beside = whole_files.beside(path)
@@ -50,6 +51,10 @@ def read(subject: str, path: str) -> tuple[pa.Table, dict[str, Any]]:
         "path",
         f"have the record of a released table beside it, and {beside!r} is none",
     )
+    # It is of this file alone, and not of the table where that is written again.
+    is_its = record.pop(whole_files.DIGEST, "") in ("", whole_files.digest(path))
+    rule = f"be as it was written, and {beside!r} is the record of another table"
+    checks.require(is_its, subject, "path", rule)
     return table_of(path, kind, columns), record
 
 

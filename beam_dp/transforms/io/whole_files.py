@@ -10,11 +10,14 @@ import uuid
 from collections.abc import Iterator
 from typing import BinaryIO
 
+from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms.io import open_files
 
+DIGEST = "sha256"
+"""The entry of a record that tells which table it is of."""
 _LONGEST = 250  # bytes of a name: file systems allow 255, and a record has .json behind it
 
 
@@ -61,6 +64,14 @@ def try_out(path: str) -> None:
 def beside(path: str) -> str:
     """Return the name of the record beside a released file."""
     return f"{path}.json"
+
+
+def digest(path: str) -> str:
+    """Return the SHA-256 of a file as it is stored; "" where there is none."""
+    if not FileSystems.exists(path):
+        return ""
+    with FileSystems.open(path, compression_type=CompressionTypes.UNCOMPRESSED) as file:
+        return hashlib.sha256(file.read()).hexdigest()
 
 
 def remove_unfinished(path: str) -> None:

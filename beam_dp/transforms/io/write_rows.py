@@ -1,6 +1,8 @@
 """WriteRows: write a released table as one file, of exactly the name that was asked for."""
 
 import dataclasses
+import hashlib
+import io
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -32,8 +34,10 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
     would run as a formula begins with a single quote; the infinities are `inf` and `-inf`, in JSON
     Lines null, as is a number that is missing.
 
-    With a record, `<path>.json` holds it as JSON. Both files are complete before the record takes
-    its name, and then the table: where a new table is, its record is.
+    With a record, `<path>.json` holds it as JSON, with the SHA-256 of the table's file. Both files
+    are complete before the record takes its name, and then the table: where a new table is, its
+    record is. A file that another job has written since the pipeline was built is not replaced
+    without `overwrite`: the later job fails.
 
     Args:
         path: the file, local or on any file system that Beam knows.
@@ -95,7 +99,7 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
             kinds = [schema.get(name) for name in columns]
         record = None if self.record is None else beam.pvalue.AsSingleton(self.record)
         given = beam.pvalue.AsIter(parts)
-        how = self.path, self._format, names, kinds, self.post_process
+        how = self.path, self._format, names, kinds, self.post_process, self.overwrite
         write = quick_steps.mapped(_write, *how, given, record)
         start = rows.pipeline | "Start" >> beam.Impulse()
         return start | "WriteFile" >> write.with_output_types(str)
@@ -108,6 +112,7 @@ def _write(
     names: Sequence[str] | None,
     kinds: Sequence[Any] | None,
     query: ReleasedQuery | None,
+    overwrite: bool,
     given: Iterable[Any],
     record: dict[str, Any] | None,
 ) -> str:
@@ -120,6 +125,7 @@ def _write(
         names: its columns; None: those of the batches.
         kinds: the types of the rows, None where unknown; None: these are batches.
         query: SQL on the table, or none.
+        overwrite: whether a file of that name may be replaced; its own is, by a retry.
         given: the rows, or batches.
         record: takes its name when the file is complete, and before the file does.
     """
@@ -131,11 +137,18 @@ def _write(
         table = pa.Table.from_batches(parts).select(names or parts[0].schema.names)
     else:
         table = pa.table({name: pa.nulls(0) for name in names or ()})
+    made = io.BytesIO()
+    form.write(made, table_files.ordered(table) if query is None else query.run(table))
+    digest = hashlib.sha256(made.getbuffer()).hexdigest()
+    if not overwrite and whole_files.digest(path) not in ("", digest):
+        rule = "name a new file, and another job has written {} since this one was built"
+        raise RuntimeError(f"WriteRows: path must {rule.format(repr(path))}")
     with whole_files.written(path) as file:
-        form.write(file, table_files.ordered(table) if query is None else query.run(table))
+        file.write(made.getbuffer())
         if record is not None:
+            whole = {**record, whole_files.DIGEST: digest}
             with whole_files.written(whole_files.beside(path)) as noted:
-                noted.write(json.dumps(record, indent=1, allow_nan=False).encode())
+                noted.write(json.dumps(whole, indent=1, allow_nan=False).encode())
     return path
 
 

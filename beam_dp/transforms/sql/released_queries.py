@@ -88,7 +88,12 @@ class ReleasedQuery:
         except (databases.duckdb().Error, pa.ArrowException) as error:
             problem = f": {error}".partition("\n")[0].rstrip(".")
         rule = f"fit the released columns {checks.listed(known)}{problem}"
-        checks.require(not problem, _SUBJECT, _NAME, rule, _FORM)
+        keys = [f'"{key}"' for key in self.keys[:1]]
+        as_numbers = [
+            f"Keys are text here; numbers of them: CAST({key} AS BIGINT)." for key in keys
+        ]
+        hint = " ".join([_FORM, *as_numbers])
+        checks.require(not problem, _SUBJECT, _NAME, rule, hint)
         twice = {name for name in names if names.count(name) > 1}
         rule = f"give new columns other names than {checks.listed(sorted(twice))}"
         checks.require(not twice, _SUBJECT, _NAME, rule, _FORM)

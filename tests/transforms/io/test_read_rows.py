@@ -3,6 +3,7 @@
 import base64
 import datetime as dt
 import gzip
+import struct
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,16 @@ class _Kms(encryption.KmsClient):
 
     def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> str:
         return base64.b64encode(key_bytes).decode()
+
+
+def test_a_page_that_is_not_what_its_checksum_says_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "in.parquet"
+    plain = {"compression": "none", "use_dictionary": False, "write_page_checksum": True}
+    pq.write_table(pa.table({"spent": [1.0, 2.0]}), path, **plain)
+    one, other = struct.pack("<2d", 1, 2), struct.pack("<2d", 77, 2)
+    path.write_bytes(path.read_bytes().replace(one, other))
+    with pytest.raises(ValueError, match="it cannot be read"):
+        ReadRows(str(path), ["spent"]).here()
 
 
 @pytest.mark.parametrize("plaintext_footer", [True, False])

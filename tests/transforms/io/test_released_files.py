@@ -73,6 +73,9 @@ def test_what_is_missing_is_refused(tmp_path: Path) -> None:
         Path(f"{path}.json").write_text(record)
         with pytest.raises(ValueError, match="have the record of a released table beside it"):
             released_files.read("Released", path)
+    Path(f"{path}.json").write_text('{"columns": {"keys": [], "numbers": []}, "sha256": "ab"}')
+    with pytest.raises(ValueError, match="json' is the record of another table"):
+        released_files.read("Released", path)
     Path(f"{path}.json").unlink()
     with pytest.raises(ValueError, match="out.csv.json' is missing"):
         released_files.read("Released", path)

@@ -2,6 +2,7 @@
 
 import csv
 import datetime
+import hashlib
 import io
 import json
 import math
@@ -234,7 +235,25 @@ def test_a_record_stands_beside_the_file_and_an_older_one_is_replaced_on_demand_
         write(path, ROWS, {})
     assert beside.read_text() == "kept" and not path.exists()
     write(path, ROWS, {"spent": "1/3"}, overwrite=True)
-    assert json.loads(beside.read_text()) == {"spent": "1/3"} and len(read(path)) == 4
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert json.loads(beside.read_text()) == {"spent": "1/3", "sha256": digest}
+    assert len(read(path)) == 4
+
+
+def test_what_another_job_wrote_meanwhile_is_not_replaced_and_a_retry_replaces_its_own(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "out.csv"
+    rows = beam.Pipeline("FnApiRunner") | beam.Create(ROWS, reshuffle=False)
+    schema = rows | beam.Map(row_of).with_output_types(SCHEMA)
+    _ = schema | WriteRows(str(path))
+    write(path, ROWS[:2])
+    with pytest.raises(Exception, match="another job has written .* since this one was built"):
+        schema.pipeline.run()
+    assert len(read(path)) == 3
+    write(path, ROWS, overwrite=True)
+    schema.pipeline.run()  # as a retry does: the file is its own
+    assert len(read(path)) == 4
 
 
 def test_where_a_record_cannot_be_written_both_files_stay_as_they_were(tmp_path: Path) -> None:
