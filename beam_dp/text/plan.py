@@ -17,6 +17,7 @@ import numpy as np
 
 from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.accounting.periods import PERSON, first_to_last, in_unit, meant
+from beam_dp.mechanisms.metrics.mean import SumOfReleased
 from beam_dp.mechanisms.noise.noise_on_a_sum import AdditiveNoise
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.planning.compile import CAP, SELECTION, program_at
@@ -30,6 +31,10 @@ SEARCHED = "(partitions per person)"
 SHOWN = 3
 """The bound that figures are shown for where one is chosen, if it can be chosen."""
 _CAPS = "if one counts, partitions of people in one or two partitions need fewer people"
+_BESIDE = (
+    "the sum is this plus the centre times the rows: it also errs by the centre times the error of "
+    "the rows"
+)
 _CENTRE = "sums of distances from it have less noise than sums"
 _KNOWN = (
     "a bound that you know without the data costs nothing: "
@@ -266,7 +271,12 @@ def _step_row(program: Program, step: Step, other: Step | None = None) -> PlanRo
     release, description = step.release, step.release.describe()._asdict()
     if other not in (None, step):
         description["mechanism"] += " (or Gaussian, of the L2 norm, where that errs less)"
+        of_l2 = other.release.describe().expected_error.partition(" + ")[0]
+        error, plus, loss = description["expected_error"].partition(" + ")
+        description["expected_error"] = f"{error} (or {of_l2} of the L2 norm){plus}{loss}"
     description["noise_scale"] = _scales(step, other or step)
+    if any(isinstance(user, SumOfReleased) for user in step.users) and step.part.asked_centre:
+        description["reason"] = _BESIDE
     return PlanRow(
         _uses_of(step), epsilon=epsilon, rho=rho, delta=delta, shift=release.shift, **description
     )
@@ -344,6 +354,7 @@ def record_of(
             box = dataclasses.replace(step.additive.noise, partitions=program.partitions or 1)
             entry["mechanism"] = f"{box.name}, nobody clipped"
             entry["noise_scale"] = f"{used[0][1]:.4g}"
+            entry["expected_error"] = f"{box.mean_error(0):.4g}"
             entry["clip"] |= {"clips": [], "norm": "none"}
         releases.append(entry)
     budget, selection = program.request.budget, program.selection

@@ -273,6 +273,11 @@ class FinerGrid(Candidates):
         return np.where(cells == self.grid.size, self.size, first)
 
 
+def finer(candidates: Candidates) -> Candidates:
+    """Return decimals with more digits, so that people of few values are not one; others as given."""
+    return FinerGrid(candidates) if isinstance(candidates, DecimalGrid) else candidates
+
+
 class _Cells(NamedTuple):
     """Of each cell: how many numbers it has, of which power of ten, and the mantissa before it.
 

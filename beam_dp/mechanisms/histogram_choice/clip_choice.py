@@ -302,7 +302,7 @@ class ClipChoice:
         for side in range(self.sides):
             spread = self._spread(noisy, tops, side) if partitions > 1 else even
             rows, top = noisy[:, side], tops[:, side]
-            found.append(lost(rows, top, values, spread, self._noise, tail, squared, self.folded))
+            found.append(lost(rows, top, values, spread, self._noise, tail, squared))
         return found
 
 

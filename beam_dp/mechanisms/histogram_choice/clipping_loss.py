@@ -235,7 +235,6 @@ def lost(
     noise: HistogramNoise,
     tail: Tail,
     squared: bool = False,
-    folded: bool = False,
 ) -> Losses:
     """Return what the people above the clip lose, by the histogram of one side.
 
@@ -248,8 +247,8 @@ def lost(
     u_3 = min(n_3 + q, u_2 r b^2), and then u_d = u_(d-1) r b^(d-1), down to `_NOBODY`: people to be
     expected. How many more there may be is `Losses.beside`. Where noise alone is seldom as large as
     n_d (`_WEAK`), u_d is n_d at least: evidence too weak for a clip, strong enough for an interval.
-    The n_d people who are seen there have the most that their bucket holds, but for distances:
-    where people end at 1, others have just 2, and lose 1 each, not the 0.45 of numbers from 1 to 2.
+    The n_d people who are seen there have the most that their bucket holds: where most people end
+    at 1, others have just 2, and lose 1 each, not the 0.45 of numbers from 1 to 2.
 
     Where nobody is shown on this side, nobody is taken to lose anything.
 
@@ -263,7 +262,6 @@ def lost(
         squared: whether the numbers are sums of squares. An octave of these is half an octave of
             what is squared: people fall by at most the root of `_FALL`. The bends multiply to about
             b^(d^2 / 2) after d octaves, so to b^(d^2 / 8) after d half ones: each is b^(1 / 4).
-        folded: whether the numbers are distances, on both sides.
     """
     rows, buckets = np.arange(len(noisy)), noisy.shape[1]
     means, each = spread.means, spread.excess(clips[:, None])[:, 0]
@@ -274,7 +272,7 @@ def lost(
     for distance, unseen in enumerate(_unseen(noisy, tops, tail, noise, squared), 1):
         bucket = np.minimum(tops + distance, each.shape[1] - 1)
         loses = np.where(tops >= 0, each[rows, bucket], 0.0)
-        seen = np.clip(_counts(noisy, tops, distance), 0.0, unseen) * (not folded)
+        seen = np.clip(_counts(noisy, tops, distance), 0.0, unseen)
         total += unseen * loses + seen * np.maximum(
             spread.uppers[bucket] - 0.5 - clips - loses, 0.0
         )

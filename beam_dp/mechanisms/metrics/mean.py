@@ -56,7 +56,7 @@ _WIDEST = 1 << 59
 UnitEnds = tuple[int | None, int | None]
 _DISTANCES_AND_ROWS = (2, 1)
 """The weights of the two numbers of a mean (`Mean`)."""
-_SQUARES_AND_REST = (1, 2, 1)
+_SQUARES_AND_REST = (1, 4, 1)
 """The weights of the three numbers: the squares matter most."""
 
 

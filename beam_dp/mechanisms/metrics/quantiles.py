@@ -11,7 +11,7 @@ import numpy as np
 from beam_dp.mechanisms.accounting.budget import Budget, Spending, cost_of_all
 from beam_dp.mechanisms.bounding import ordering
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.decimal_grid import DecimalGrid, FinerGrid, default_values
+from beam_dp.mechanisms.candidates.decimal_grid import default_values, finer
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.histogram_choice.clipping_loss import Losses, even_spread
 from beam_dp.mechanisms.metrics.additive.shared_clip import row_clips
@@ -105,7 +105,7 @@ class OfRanks(OfValues, OfRowsOrPeople):
             unit=unit,
             count=count,
             search=SplitSearch(rest, shares, false_stop=min(FALSE_STOP, float(self.beta))),
-            candidates=_finer(default_values(unit) if given is None else given),
+            candidates=finer(default_values(unit) if given is None else given),
             alone=alone,
             rows=rows,
             are_ends=given is not None,
@@ -214,11 +214,6 @@ class Median(OfRanks):
     def of_people(self) -> PeopleStatistic:
         """Return the median of people's means."""
         return PeopleStatistic("median", "mean")
-
-
-def _finer(candidates: Candidates) -> Candidates:
-    """Return decimals with more digits, so that people of few values are not one; others as given."""
-    return FinerGrid(candidates) if isinstance(candidates, DecimalGrid) else candidates
 
 
 def _check_p(subject: str, name: str, p: checks.Real) -> None:
@@ -411,8 +406,8 @@ class RankRelease(OfLines):
 
     def describe(self) -> Description:
         """Describe whose ranks are searched."""
-        several = f"{len(self.search.shares)} of a column for the price of {self.search.levels}"
-        reason = "" if self.alone else several
+        many, levels = len(self.search.shares), self.search.levels
+        reason = f"{many} of a column for the price of {levels}" if levels < many else ""
         if self.rows is None:
             mechanism = "rank search, each person counts once"
             return Description(mechanism, people(self.shift), reason=reason)

@@ -23,7 +23,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.ordering import changes
 from beam_dp.mechanisms.bounding.table import Field, Table, concatenate
 from beam_dp.mechanisms.candidates.candidates import Candidates
-from beam_dp.mechanisms.candidates.decimal_grid import values_between
+from beam_dp.mechanisms.candidates.decimal_grid import finer, values_between
 from beam_dp.mechanisms.histogram_choice import partition_bound
 from beam_dp.mechanisms.histogram_choice.clip_choice import ClipChoice
 from beam_dp.mechanisms.metrics.base import CentreRequest, units_between
@@ -58,8 +58,8 @@ class Centre:
 
     @property
     def candidates(self) -> Candidates:
-        """The public centres: decimals of four digits, between the ends that hold for them."""
-        return values_between(self._unit, *self.request.span)
+        """The public centres: decimals of up to eight digits, between the ends that hold for them."""
+        return finer(values_between(self._unit, *self.request.span))
 
     @property
     def _unit(self) -> Fraction:
