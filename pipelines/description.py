@@ -168,6 +168,7 @@ class Description:
         self.input = _patterns(given.get("input", []))
         self.dialect = {name: given[name] for name in DIALECT if name in given}
         self.query: str | None = given.get("query")
+        self.parsed = None if self.query is None else parsed(self.query)
         numbers = mappings.columns_of(given.get("numbers"))
         self.numbers = checks.columns(_SUBJECT, "numbers", numbers)
         self.output: str = given.get("output", "")
@@ -183,10 +184,8 @@ class Description:
         rule = "have different columns for each table, and two tables have the same file name"
         files = {table.ending.casefold() for table in self.tables}
         checks.require(len(files) == len(self.tables), _SUBJECT, "also_by", rule)
-        if self.query is not None:
-            query = parsed(self.query)
-            for release in (self.release, *(table.release for table in self.tables)):
-                release.reads(query)
+        for release in (self.release, *self.run.tables) if self.parsed else ():
+            release.reads(self.parsed)
         self.after = ReleasedQuery.of(given.get("post_process"), self.run)
         self.together = self.run.summary
         self.ledger = self._ledger()

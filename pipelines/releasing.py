@@ -91,7 +91,7 @@ def reader_of(asked: Description) -> dp.ReadRows:
         release.people_columns,
         asked.run.columns,
         release.metrics,
-        None if asked.query is None else dp.Rows(asked.query).parsed,
+        asked.parsed,
         asked.numbers,
         **asked.dialect,
     )
