@@ -170,7 +170,7 @@ class Summarise(
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
-        _, types, forms = known_columns.known_of(rows)
+        _, (types, forms) = known_columns.known_of(rows)
         for each in types:
             layouts.check_types(self.layout, each)
         layouts.check_forms(self.layout, forms)
