@@ -259,11 +259,11 @@ class Description:
 
 
 def _patterns(given: str | list[str]) -> str:
-    """Return paths and globs with commas between; Beam matches no glob without a directory."""
+    """Return paths and globs with commas between."""
     listed = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
     if not all(isinstance(word, str) for word in listed):
         raise checks.ParameterTypeError(_SUBJECT, "input", f"be {_KINDS['input'][1]}")
-    return ",".join(word if "/" in word else f"./{word}" for word in listed)
+    return ",".join(listed)
 
 
 def _plain(path: str) -> str:
