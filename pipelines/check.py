@@ -54,7 +54,7 @@ def scanned(asked: Description) -> list[file_checks.FileScan]:
 
 def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:
     """Return what is to say of the files."""
-    releases = {table.title: table.release for table in asked.tables}
+    releases = {table.release.title: table.release for table in asked.tables}
     lines = map(messages.flagged, file_checks.lines(scans, releases))
     refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in scans}
     refused.pop("", None)

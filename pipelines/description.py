@@ -128,11 +128,6 @@ class Table:
         stem, dot, kind = path.rpartition(".")
         return f"{stem}{self.ending}{dot}{kind}"
 
-    @property
-    def title(self) -> str:
-        """Which table it is."""
-        return f"by {', '.join(self.release.partition)}" if self.release.partition else "all rows"
-
 
 class Description:
     """What a mapping asks of a job.
