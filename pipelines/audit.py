@@ -94,9 +94,9 @@ def _write(path: str, rows: pa.Table) -> None:
 
 def sources(asked: Description, names: Iterable[str]) -> list[str]:
     """Return the columns of the input of which these columns of rows are made."""
-    if asked.query is None:
+    query = asked.parsed
+    if query is None:
         return [*names]
-    query = parsed(asked.query)
     found: list[str] = []
     for name in names:
         source = query.source_of(name)
@@ -127,7 +127,7 @@ def sample(asked: Description) -> pa.Table:
 
 def _keys(asked: Description) -> Iterator[tuple[str, list[str]]]:
     """Yield the columns of the input that public keys are made of, with their cells."""
-    for public in parsed(asked.query).public if asked.query else ():
+    for public in asked.parsed.public if asked.parsed else ():
         yield from ((of, _texts(public.cells[own].to_pylist())) for of, own in public.on)
     for table in reversed(asked.tables):  # those of the first one last
         listed = table.release.partitions

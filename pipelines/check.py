@@ -11,7 +11,6 @@ these must not be chosen from the rows. No ledger is charged, and no file is wri
 import sys
 from collections.abc import Sequence
 
-import beam_dp as dp
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.results.view import NOT_PRIVATE
 from beam_dp.transforms import file_checks
@@ -44,8 +43,7 @@ def main(given: Sequence[str] | None = None) -> int:
 
 def scanned(asked: Description) -> list[file_checks.FileScan]:
     """Return what the files of a release hold."""
-    reader, query = releasing.reader_of(asked), asked.query
-    parsed = None if query is None else dp.Rows(query).parsed
+    reader, parsed = releasing.reader_of(asked), asked.parsed
     together = isinstance(parsed, PersonQuery)
     rule = "be one file of CSV or Parquet where a query has WITH: a person's rows of all files meet"
     whole = not together or (len(reader.paths()) == 1 and reader.format.element is not dict)
@@ -56,7 +54,7 @@ def scanned(asked: Description) -> list[file_checks.FileScan]:
 
 def text_of(asked: Description, scans: Sequence[file_checks.FileScan]) -> str:
     """Return what is to say of the files."""
-    releases = {table.title: table.release for table in asked.tables}
+    releases = {table.release.title: table.release for table in asked.tables}
     lines = map(messages.flagged, file_checks.lines(scans, releases))
     refused = {each.refused: f"REFUSED: {messages.translated(each.refused)}" for each in scans}
     refused.pop("", None)

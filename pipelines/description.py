@@ -128,11 +128,6 @@ class Table:
         stem, dot, kind = path.rpartition(".")
         return f"{stem}{self.ending}{dot}{kind}"
 
-    @property
-    def title(self) -> str:
-        """Which table it is."""
-        return f"by {', '.join(self.release.partition)}" if self.release.partition else "all rows"
-
 
 class Description:
     """What a mapping asks of a job.
@@ -169,6 +164,7 @@ class Description:
         written = {name: given[name] for name in CSV_FORMAT if name in given}
         self.csv = dp.CsvFormat(**written)
         self.query: str | None = given.get("query")
+        self.parsed = None if self.query is None else parsed(self.query)
         numbers = mappings.columns_of(given.get("numbers"))
         self.numbers = checks.columns(_SUBJECT, "numbers", numbers)
         self.output: str = given.get("output", "")
@@ -184,10 +180,8 @@ class Description:
         rule = "have different columns for each table, and two tables have the same file name"
         files = {table.ending.casefold() for table in self.tables}
         checks.require(len(files) == len(self.tables), _SUBJECT, "also_by", rule)
-        if self.query is not None:
-            query = parsed(self.query)
-            for release in (self.release, *(table.release for table in self.tables)):
-                release.reads(query)
+        for release in (self.release, *self.run.tables) if self.parsed else ():
+            release.reads(self.parsed)
         self.after = ReleasedQuery.of(given.get("post_process"), self.run)
         self.together = self.run.summary
         self.ledger = self._ledger()
@@ -261,11 +255,11 @@ class Description:
 
 
 def _patterns(given: str | list[str]) -> str:
-    """Return paths and globs with commas between; Beam matches no glob without a directory."""
+    """Return paths and globs with commas between."""
     listed = [word.strip() for word in given.split(",")] if isinstance(given, str) else given
     if not all(isinstance(word, str) for word in listed):
         raise checks.ParameterTypeError(_SUBJECT, "input", f"be {_KINDS['input'][1]}")
-    return ",".join(word if "/" in word else f"./{word}" for word in listed)
+    return ",".join(listed)
 
 
 def _plain(path: str) -> str:

@@ -85,7 +85,7 @@ def main(given: Sequence[str] | None = None) -> int:
     every = rehearsal.draws(asked.run, rows, options.runs)
     for table, drawn in zip(asked.tables, every, strict=True):
         view = rehearsed(asked, table.release, rows, drawn)
-        which = table.title if asked.together else ""
+        which = table.release.title if asked.together else ""
         text = f"{view.cost}{which and f'; {which}'}\n{view.text(columns)}\n{view.cost}\n"
         if page:
             source = run_record.file_names(asked.input)

@@ -91,7 +91,7 @@ def reader_of(asked: Description) -> dp.ReadRows:
         release.people_columns,
         asked.run.columns,
         release.metrics,
-        None if asked.query is None else dp.Rows(asked.query).parsed,
+        asked.parsed,
         asked.numbers,
         asked.csv,
     )
@@ -156,7 +156,8 @@ def plans_of(asked: Description) -> str:
     columns = terminal.width()
     texts = [table.release.plan().text(columns) for table in asked.tables]
     if asked.together:
-        texts = [f"{t.title}:\n{text}\n" for t, text in zip(asked.tables, texts, strict=True)]
+        pairs = zip(asked.run.tables, texts, strict=True)
+        texts = [f"{table.title}:\n{text}\n" for table, text in pairs]
         unusual = [f"Warning: {line}" for line in cautions(asked.release.budget)]
         texts += [wrapped(line, columns) for line in (asked.together, *unusual)]
     taken = reader_of(asked).taken() if asked.input else []

@@ -160,6 +160,11 @@ class PrivateAggregate(RowsOfPeople):
         """The columns of the output that say which row it is."""
         return (*self.partition, *([output_names.OTHER] if self.has_other else []))
 
+    @property
+    def title(self) -> str:
+        """Which of several tables it is, in words."""
+        return f"by {', '.join(self.partition)}" if self.partition else "all rows"
+
     def expand(self, pcoll: beam.PCollection[Any]) -> beam.PCollection[Any]:
         """Collect, bound, summarise, draw, and put a barrier behind the draw."""
         self._check_input(pcoll, (column.name for column in self._program.columns))

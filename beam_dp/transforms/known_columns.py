@@ -18,8 +18,7 @@ import datetime
 import re
 import warnings
 import weakref
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
 import apache_beam as beam
@@ -28,6 +27,7 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.timestamp import Timestamp
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.io.file_format import Sniffed
 from beam_dp.transforms.io.table_files import ARROW_TYPES
 from beam_dp.transforms.sql.row_queries import Query
 
@@ -47,12 +47,8 @@ _TYPES = {
     for kind in (*ARROW_TYPES, *_TIMES)
     for which in (kind, kind | None)
 }
-Types = Sequence[Mapping[str, pa.DataType]]
-Forms = Mapping[str, frozenset[str]]
-Known = tuple[Sequence[str] | None, Types, Forms]
-"""The columns of rows, the types of those whose type is known, in each kind of file, and how cells
-are written."""
-_NO_FORMS: Forms = MappingProxyType({})
+Known = tuple[Sequence[str] | None, Sniffed]
+"""The columns of rows, and what is known of them."""
 _read: weakref.WeakKeyDictionary[beam.PCollection[Any], Known] = weakref.WeakKeyDictionary()
 made_by: weakref.WeakKeyDictionary[beam.PCollection[Any], Query] = weakref.WeakKeyDictionary()
 """The query that made rows, where one did."""
@@ -63,20 +59,10 @@ class UnknownColumns(UserWarning):
 
 
 def remember(
-    rows: beam.PCollection[Any],
-    columns: Sequence[str],
-    types: Types,
-    forms: Forms = _NO_FORMS,
+    rows: beam.PCollection[Any], columns: Sequence[str], sniffed: Sniffed
 ) -> beam.PCollection[Any]:
-    """Return the collection, whose rows have these columns and no other.
-
-    Args:
-        rows: the collection.
-        columns: the columns.
-        types: the types of some of them, in each kind of file.
-        forms: how the cells of some of them are written at the start of files (`written_forms`).
-    """
-    _read[rows] = tuple(columns), types, forms
+    """Return the collection, whose rows have these columns and no other, and what is known of some."""
+    _read[rows] = tuple(columns), sniffed
     return rows
 
 
@@ -116,7 +102,7 @@ def check(
     for no_rows, hint in _NO_ROWS.items():
         if re.match(no_rows, shown):
             raise checks.ParameterTypeError(subject, "its input", rule, hint)
-    known, *_ = known_of(rows)
+    known, _ = known_of(rows)
     columns: dict[str, Sequence[str]] = {}
     if given is not None:
         columns["that columns=[...] names"] = checks.columns(subject, "columns", given)
@@ -162,4 +148,4 @@ def known_of(rows: beam.PCollection[Any]) -> Known:
     fields = fields_of(rows)
     names = None if fields is None else [name for name, _ in fields]
     types = {name: _TYPES[kind] for name, kind in fields or () if kind in _TYPES}
-    return names, [types], _NO_FORMS
+    return names, Sniffed([types])

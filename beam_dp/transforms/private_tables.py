@@ -207,10 +207,8 @@ class PrivateTables(beam.PTransform[beam.PCollection[Any], tuple[beam.PCollectio
         """What to say of several tables of one run; "" for one."""
         if len(self.tables) == 1:
             return ""
-        titles = [
-            f"by {', '.join(t.partition)}" if t.partition else "all rows" for t in self.tables
-        ]
-        of_all = f"which costs {total_of(self.first.budget)} in all: {'; '.join(titles)}"
+        titles = "; ".join(table.title for table in self.tables)
+        of_all = f"which costs {total_of(self.first.budget)} in all: {titles}"
         names = [metric.output for metric in self.first.metrics]
         agreeing = [names[at] for at in self.agreeing]
         asked = self.tables[0]._program.request.metrics

@@ -217,7 +217,7 @@ def test_a_plan_is_that_of_every_table(capfd):
     words = [*ASKED, *DAYS, "--delta", "1e-6", "--also_by", "store", "--also_by", "total", *APART]
     assert aggregate.main([*words, "--plan"]) == 0
     said = capfd.readouterr().out
-    plans = [f"{t.title}:\n{t.release.plan()}\n" for t in described(*words).tables]
+    plans = [f"{t.release.title}:\n{t.release.plan()}\n" for t in described(*words).tables]
     assert said == "\n".join([*plans, f"{SAID}\n{releasing.CHECK}"])
     words[words.index("3")] = "12"  # a budget is unusual as a whole
     assert aggregate.main([*words, "--plan"]) == 0

@@ -70,7 +70,11 @@ def to_units(column: ids.Cells, unit: Fraction) -> np.ndarray:
         return _mask(_from_floats(floats, unit), present & ~np.isnan(floats))
     if pa.types.is_decimal(kind):
         return _mask(_from_decimals(column, unit), present)
-    return _mask(_from_integers(_integers(column), unit), present)
+    column = ids.signed(column) if pa.types.is_uint64(kind) else column
+    if pa.types.is_uint64(column.type):
+        return _pack([value_to_units(value, unit) for value in column.to_pylist()])
+    numbers = ids.without_nulls(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return _mask(_from_integers(numbers, unit), present)
 
 
 def value_to_units(value: Any, unit: Fraction) -> int | None:
@@ -114,8 +118,6 @@ def _from_floats(floats: np.ndarray, unit: Fraction) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         units = floats * float(1 / unit)
         np.rint(units, out=units)
-    if units.size and -_SAFE < units.min() and units.max() < _SAFE:  # false where any is NaN
-        return units.astype(np.int64)
     units = np.where(np.isnan(floats), 0.0, units)
     if np.abs(units).max(initial=0.0) < _SAFE:
         return units.astype(np.int64)
@@ -127,18 +129,9 @@ def _from_integers(integers: np.ndarray, unit: Fraction) -> np.ndarray:
     """Return round(integers / unit), exactly."""
     top, bottom = unit.denominator, unit.numerator
     largest = float(np.abs(integers.astype(np.float64)).max(initial=0.0))
-    if integers.dtype != object and bottom == 1 and max(largest, 1.0) * top < _SAFE:
+    if bottom == 1 and max(largest, 1.0) * top < _SAFE:
         return integers * top
     return _pack([_clamp(round(Fraction(value * top, bottom))) for value in integers.tolist()])
-
-
-def _integers(column: pa.Array) -> np.ndarray:
-    """Return the integers in an integer column, 0 for null."""
-    column = ids.signed(column) if pa.types.is_uint64(column.type) else column
-    column = ids.without_nulls(column, 0)
-    if pa.types.is_uint64(column.type):
-        return np.asarray(column.to_numpy(zero_copy_only=False), object)
-    return np.asarray(column.cast(pa.int64()).to_numpy(zero_copy_only=False))
 
 
 def _from_decimals(column: pa.Array, unit: Fraction) -> np.ndarray:

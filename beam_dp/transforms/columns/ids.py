@@ -99,14 +99,11 @@ def identify(column: Cells, key: bytes) -> tuple[np.ndarray, np.ndarray]:
     column = known_dates(column) if pa.types.is_date(kind) else column
     column = signed(column) if pa.types.is_uint64(kind) else column
     valid = validity(column)
-    if pa.types.is_null(kind):
-        return np.zeros((1, len(column)), np.uint64), valid
-    if pa.types.is_date(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(column.type):
-        return _identify_text(column.cast(pa.string()), key), valid
-    if not is_text(kind):
-        numbers = without_nulls(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
-        return numbers.view(np.uint64)[None], valid
-    return _identify_text(column.cast(pa.large_string()), key), valid
+    wide = pa.types.is_date(kind) or pa.types.is_decimal(kind) or pa.types.is_uint64(column.type)
+    if wide or is_text(kind):
+        return _identify_text(column, key), valid
+    numbers = without_nulls(column.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+    return numbers.view(np.uint64)[None], valid
 
 
 def _identify_dictionary(column: pa.DictionaryArray, key: bytes) -> tuple[np.ndarray, np.ndarray]:

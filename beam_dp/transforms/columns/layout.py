@@ -102,9 +102,7 @@ class Layout:
             TypeError: for a column of a type that does not fit its role.
         """
         arrays = {name: column_of(batch, name) for name in self.names}
-        if (
-            batch.schema.metadata == row_fields.OF_DICTS
-        ):  # a cell of a wrong type is its row's alone
+        if batch.schema.metadata == row_fields.OF_DICTS:  # a wrong type is of its row alone
             lists = [plain_values.to_list(arrays[name]) for name in self.names]
             return concatenate(self.from_lists(lists) or self.from_lists([[] for _ in lists]))
         check_types(self, {name: array.type for name, array in arrays.items()})
@@ -194,10 +192,7 @@ class Layout:
         if self.public is None:
             return partition_keys.name_keys(columns, self.key)
         indexes = self.public.indexes(columns, self.key)
-        known = indexes >= 0
-        if not known.all():
-            indexes = np.maximum(indexes, 0)
-        return indexes.view(np.uint64)[None], known, {}
+        return np.maximum(indexes, 0).view(np.uint64)[None], indexes >= 0, {}
 
 
 def fresh_key() -> bytes:

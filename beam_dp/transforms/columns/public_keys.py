@@ -90,14 +90,10 @@ class PublicKeys:
     bounds. Pickled copies become one object in each process, however many steps hold a copy.
 
     Args:
-        keys: one tuple of key parts per partition, each once.
+        keys: the key of each partition, once.
     """
 
     keys: KeyList
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.keys, KeyList):
-            object.__setattr__(self, "keys", KeyList.of(self.keys))
 
     def __reduce__(self) -> tuple[Any, tuple[bytes, int]]:
         return _unpickled, self._packed

@@ -35,23 +35,16 @@ class FieldLists:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = tuple(names)
         self._cells: list[object] = []  # row by row
-        self._keys: tuple[Any, ...] = ()  # those of the last dict that was looked at: text
 
     def __len__(self) -> int:
         return len(self._cells) // len(self._names)
 
     def add(self, row: Any) -> bool:
         """Take one row; return whether there are so many that it is time to drain."""
-        known = type(row) is dict and len(row) == len(self._keys)
-        fields = row if known and all(map(operator.is_, row, self._keys)) else self._seen(row)
+        plain = type(row) is dict and _are_text(row)
+        fields = row if plain else _fields(row)
         self._cells.extend(map(fields.get, self._names))
         return len(self._cells) >= FULL * len(self._names)
-
-    def _seen(self, row: Any) -> dict[Any, object]:
-        if type(row) is not dict or not _are_text(row):
-            return _fields(row)
-        self._keys = tuple(row)
-        return row
 
     def extend(self, columns: Iterable[list[object]]) -> None:
         """Take rows that are columns already, in the order of the names."""

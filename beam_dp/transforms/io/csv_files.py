@@ -425,8 +425,6 @@ def _cells(
             strings_can_be_null=True,
         ),
     )
-    if places[records.COMMA] == records.COMMA:
-        return table
     columns = [_translated(column.combine_chunks(), places) for column in table.columns]
     return pa.Table.from_arrays(columns, table.column_names)
 

@@ -25,6 +25,7 @@ from beam_dp.mechanisms.numerics import checks
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import ids
 from beam_dp.transforms.io import open_files, parquet
+from beam_dp.transforms.io.file_format import Sniffed
 from beam_dp.transforms.stages import quick_steps
 
 STREAM = "__arrow_c_stream__"
@@ -153,7 +154,7 @@ class ReadFrame(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
         typed = read.with_output_types(pa.RecordBatch)
         rows = pbegin | "Start" >> beam.Impulse() | "Rows" >> typed
         types = _held[self.token].types
-        return known_columns.remember(rows, list(types), [types])
+        return known_columns.remember(rows, list(types), Sniffed([types]))
 
     def size_in_bytes(self) -> int:
         """Return the size of the columns."""

@@ -1,12 +1,10 @@
 """Find and open files, and turn all errors that a file's content causes into one without content."""
 
-import concurrent.futures
 import contextlib
 import gzip
 import importlib.util
 import io
 import os
-import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
@@ -17,6 +15,7 @@ from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
 
 from beam_dp.mechanisms.numerics import checks
+from beam_dp.transforms.stages import threads_and_memory
 
 # All errors that reading can raise: those of Arrow, of the operating system (with BeamIOError and
 # a bad gzip header), of a truncated gzip stream, and of names that are no text.
@@ -95,10 +94,9 @@ def answer(path: str, ask: Callable[[str], Item]) -> Item:
     """
     if is_local(path):
         return ask(path)
-    made: concurrent.futures.Future[Item] = concurrent.futures.Future()
-    threading.Thread(target=_ask, args=(made, path, ask), daemon=True).start()
     try:
-        return made.result(PATIENCE)
+        said: Item = threads_and_memory.asked(ask, path).result(PATIENCE)
+        return said
     except checks.ParameterError:
         raise
     except TimeoutError:
@@ -108,13 +106,6 @@ def answer(path: str, ask: Callable[[str], Item]) -> Item:
         why = str(getattr(found, "message", None) or found).partition("\n")[0].rstrip(".")
     rule = "be one that can be reached, and read or written"
     raise checks.ParameterError("ReadRows", f"path {path!r}", f"{rule}: {why}")
-
-
-def _ask(made: "concurrent.futures.Future[Any]", path: str, ask: Callable[[str], Any]) -> None:
-    try:
-        made.set_result(ask(path))
-    except _RAISED as error:
-        made.set_exception(error)
 
 
 def folders_of(path: str) -> dict[str, str | None]:

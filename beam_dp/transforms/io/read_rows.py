@@ -120,7 +120,7 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
             | "SpreadParts" >> beam.GroupByKey()
             | "ReadParts" >> read
         )
-        return known_columns.remember(rows, self.columns, *sniffed)
+        return known_columns.remember(rows, self.columns, sniffed)
 
     def _sniff(self) -> Sniffed:
         """Refuse local files that the run could not read; return what is known of the columns."""

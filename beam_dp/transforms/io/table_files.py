@@ -18,11 +18,6 @@ LARGEST = 2**63 - 1
 LINES = 1 << 13
 
 
-def without_numpy(value: object) -> object:
-    """Return `value` as a plain Python object: numpy scalars are unwrapped."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def text(cell: Any) -> str:
     """Return a cell as CSV text.
 
@@ -34,7 +29,7 @@ def text(cell: Any) -> str:
     """
     if type(cell) in (int, float):  # most are
         return repr(cell)
-    match without_numpy(cell):
+    match cell:
         case None:
             return ""
         case bool(truth):
@@ -90,10 +85,13 @@ def table_of(names: Sequence[str], kinds: Sequence[Any], rows: Sequence[Cells]) 
         kinds: their types, None where unknown.
         rows: the cells of each row.
     """
-    columns = [list(map(without_numpy, column)) for column in zip(*rows, strict=True)] or [
-        []
-    ] * len(names)
+    columns = [list(map(_plain, column)) for column in zip(*rows, strict=True)]
+    columns = columns or [[] for _ in names]
     return pa.table(list(map(_array, columns, kinds)), names=list(names))
+
+
+def _plain(cell: object) -> object:
+    return cell.item() if isinstance(cell, np.generic) else cell
 
 
 def _array(cells: list[Any], kind: Any) -> pa.Array:

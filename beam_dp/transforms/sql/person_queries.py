@@ -49,8 +49,8 @@ from beam_dp.mechanisms.numerics import checks, hashing
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms import known_columns
 from beam_dp.transforms.columns import ids, layout, row_fields
-from beam_dp.transforms.io.file_format import Cast
-from beam_dp.transforms.known_columns import Forms, Known, Types
+from beam_dp.transforms.io.file_format import Cast, Sniffed
+from beam_dp.transforms.known_columns import Known
 from beam_dp.transforms.sql import public_tables, query_engine, query_steps, sql_trees
 from beam_dp.transforms.sql.row_queries import Query, distinguished
 from beam_dp.transforms.sql.sql_trees import column_name
@@ -416,14 +416,14 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         rule = "be rows that no other query makes: a person could be computed twice"
         made_before = any(known_columns.queries_of(rows))
         checks.require(not made_before, _SUBJECT, "its input", rule, "Write one query")
-        names, types, forms = known_columns.known_of(rows)
+        names, sniffed = known_columns.known_of(rows)
         names = self.columns if names is None else names
         rule = "name its columns in place of *: those of these rows are not known"
         hint = "Or write columns=[...], or .with_output_types(pa.RecordBatch) for batches"
         is_known = names is not None or known_columns.are_batches(rows)
         _require(is_known or not query.star, rule, hint)
         distinguished((*(names or ()), *query.needs) if query.star else ())
-        known = names, types, forms
+        known = names, sniffed
         if isinstance(query, PersonQuery):
             rows, known = _grouped(rows, query, known)
             last = query.outer
@@ -431,8 +431,8 @@ class Rows(beam.PTransform[beam.PCollection[Any], beam.PCollection[pa.RecordBatc
         step = beam.ParDo(step).with_output_types(pa.RecordBatch)
         made = rows | "Query" >> step
         known_columns.made_by[made] = query
-        names, types, forms = _after(last, *known)
-        return made if names is None else known_columns.remember(made, names, types, forms)
+        names, sniffed = _after(last, *known)
+        return made if names is None else known_columns.remember(made, names, sniffed)
 
 
 def _grouped(
@@ -444,7 +444,7 @@ def _grouped(
     hint = "Write .with_output_types(pa.RecordBatch)"
     columnar = known_columns.are_batches(rows)
     checks.require(columnar, _SUBJECT, "its input", rule, hint)
-    _, types, forms = _after(query.inner, *known)
+    _, (types, forms) = _after(query.inner, *known)
     made = [query.checked(pa.schema([*each.items()])) for each in types]
     types = [dict(zip(each.names, each.types, strict=True)) for each in made]
     scatter = beam.ParDo(_Scatter(query, shard_number.number_of(rows)))
@@ -455,7 +455,8 @@ def _grouped(
         | "GroupRows" >> beam.ParDo(_Group(query)).with_output_types(pa.RecordBatch)
     )
     names = [*query.keys, *query.features]
-    return grouped, (names, types, {name: forms[name] for name in query.keys if name in forms})
+    forms = {name: forms[name] for name in query.keys if name in forms}
+    return grouped, (names, Sniffed(types, forms))
 
 
 def grouped_here(query: PersonQuery, read: Iterable[Any]) -> tuple[list[pa.RecordBatch], int]:
@@ -467,11 +468,12 @@ def grouped_here(query: PersonQuery, read: Iterable[Any]) -> tuple[list[pa.Recor
     return list(_Group(query).process((0, packed))), sent
 
 
-def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms) -> Known:
+def _after(query: Query, names: Sequence[str] | None, sniffed: Sniffed) -> Known:
     """Return what is known of the rows that a query of one row makes."""
     read = names if query.star else [*query.needs]
     if read is None:
-        return None, [], {}
+        return None, Sniffed([])
+    types, forms = sniffed
     known = [{name: each[name] for name in read if name in each} for each in types]
     out, engine = [], query_engine.Engine(query)
     of_csv = [each for each in query.public if not each.path.endswith(".parquet")]
@@ -484,4 +486,4 @@ def _after(query: Query, names: Sequence[str] | None, types: Types, forms: Forms
     kept = {name: name for name in read} if query.star else {}
     plain = kept | {name: of for name, of in query.named.items() if of is not None}
     passed = {name: forms[of] for name, of in plain.items() if of in forms}
-    return query.outputs(read), out, passed
+    return query.outputs(read), Sniffed(out, passed)

@@ -3,12 +3,10 @@
 `row_queries` has the proof.
 """
 
-import concurrent.futures
 import functools
 import itertools
 import json
 import re
-import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -20,6 +18,7 @@ from beam_dp.transforms.columns import row_fields
 from beam_dp.transforms.sql import databases
 from beam_dp.transforms.sql.row_queries import Query, distinguished
 from beam_dp.transforms.sql.sql_trees import SUBJECT, TABLE, parts_of, require
+from beam_dp.transforms.stages import threads_and_memory
 
 _TYPES = {
     *("BOOLEAN", "FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "DATE", "TIME", "INTERVAL", "NULL"),
@@ -34,7 +33,6 @@ _DIGITS = re.compile(r"\s*[-+]?[\d.,/ ]*\d[\d.,/ ]*(e[-+]?\d+)?\s*", re.IGNORECA
 """Text that is a number, or a date that text does not order."""
 _LONGEST = 1 << 16  # bytes of a cell of text
 _AT_ONCE = 1 << 24  # bytes of text in one execution
-_RAISED = (BaseException,)
 
 
 class Engine:
@@ -111,15 +109,10 @@ class Engine:
         Signals reach the main thread between two steps of Python, so it waits for another one.
         """
         self._connection.register(TABLE, batch)
-        made: concurrent.futures.Future[pa.Table] = concurrent.futures.Future()
-        threading.Thread(target=self._execute, args=(made,), daemon=True).start()
-        return made.result()
+        return threads_and_memory.asked(self._execute).result()
 
-    def _execute(self, made: concurrent.futures.Future[pa.Table]) -> None:
-        try:
-            made.set_result(self._connection.sql(self._query.text).to_arrow_table())
-        except _RAISED as error:
-            made.set_exception(error)
+    def _execute(self) -> pa.Table:
+        return self._connection.sql(self._query.text).to_arrow_table()
 
     def _schema_of(self, schema: pa.Schema, untyped: frozenset[str] = frozenset()) -> pa.Schema:
         """Return the schema of what comes out.

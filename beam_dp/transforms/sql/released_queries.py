@@ -203,5 +203,5 @@ def _rows(
 ) -> Iterator[beam.Row]:
     cells = [tuple(getattr(row, name) for name in fields) for row in given]
     table = query.run(table_files.table_of(names, [*fields.values()], cells))
-    for row in table_files.lines(table, table_files.without_numpy):
-        yield beam.Row(**dict(zip([*fields, *more], row, strict=True)))
+    for row in table.rename_columns([*fields, *more]).to_pylist():
+        yield beam.Row(**row)

@@ -32,7 +32,6 @@ from typing import Any, Literal, TypeAlias
 
 import apache_beam as beam
 import numpy as np
-import pyarrow as pa
 from apache_beam.pvalue import TaggedOutput
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -67,7 +66,6 @@ LARGE: Literal["large"] = "large"
 """The tag of the lines of people who have too many for one element."""
 _PIECE_LINES, _SUMMARY_LINES = 1 << 18, 1 << 20
 _SHARD_LINES = 5 << 19  # as many rows as 32 MiB of Parquet have (`shard_number`)
-_NOTHING: Iterator[tuple[int, bytes]] = iter(())
 _BYTES = tuple[int, bytes]
 Summarised = tuple[Summary, Summary | None, Owned | None]
 Tasks = InOrder[Summarised]
@@ -172,7 +170,7 @@ class Summarise(
 
     def expand(self, rows: beam.PCollection[Any]) -> beam.PCollection[tuple[int, Iterable[bytes]]]:
         """Apply the steps of the module's docstring."""
-        _, types, forms = known_columns.known_of(rows)
+        _, (types, forms) = known_columns.known_of(rows)
         for each in types:
             layouts.check_types(self.layout, each)
         layouts.check_forms(self.layout, forms)
@@ -238,16 +236,14 @@ class Collect(quick_steps.QuickStep):
         pool, ahead = threads_and_memory.pool(), threads_and_memory.threads()
         self._accumulator = Accumulator(self._bounder, pool=pool, ahead=ahead)
         self._rows = row_fields.FieldLists(self._layout.names)
-        self._add_row = self._rows.add
 
     def process(self, element: Any) -> Iterator[tuple[int, bytes]]:
         """Take one row, or one Arrow batch or table."""
-        if type(element) is not dict and row_fields.is_columnar(element):
-            return self._take_batches(element)
-        # No generator and no further call for each row: these would take longer than the row.
-        if not self._add_row(element):
-            return _NOTHING
-        return itertools.chain.from_iterable(map(self._take, self._tables()))
+        if row_fields.is_columnar(element):
+            for batch in layouts.batches(element):
+                yield from self._take(functools.partial(self._layout.from_batch, batch))
+        elif self._rows.add(element):
+            yield from itertools.chain.from_iterable(map(self._take, self._tables()))
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Yield the contributions that are still held."""
@@ -261,10 +257,6 @@ class Collect(quick_steps.QuickStep):
     def _tables(self) -> list[Table]:
         """Return the collected rows as tables."""
         return self._layout.from_lists(self._rows.drain()) if len(self._rows) else []
-
-    def _take_batches(self, element: pa.Table | pa.RecordBatch) -> Iterator[tuple[int, bytes]]:
-        for batch in layouts.batches(element):
-            yield from self._take(functools.partial(self._layout.from_batch, batch))
 
     def _take(self, rows: Table | Callable[[], Table]) -> Iterator[tuple[int, bytes]]:
         for full in self._accumulator.add(rows):

@@ -9,8 +9,10 @@ memory as the peak, so returning it is worth some milliseconds.
 import ctypes
 import functools
 import os
+import threading
 from collections.abc import Callable
 from concurrent import futures
+from typing import Any
 
 import pyarrow as pa
 
@@ -20,6 +22,7 @@ Older versions take no more for the last, and would keep the least for having be
 THREADS = "BEAM_DP_THREADS"
 """The environment variable that says how many threads a process uses for its columns."""
 MOST_CORES = 8
+_RAISED = (BaseException,)
 
 
 def keep_freed() -> None:
@@ -53,6 +56,20 @@ def threads() -> int:
         return int(given)
     affinity = getattr(os, "sched_getaffinity", None)
     return min(len(affinity(0)) if affinity is not None else os.cpu_count() or 1, MOST_CORES)
+
+
+def asked(function: Callable[..., Any], *given: Any) -> futures.Future[Any]:
+    """Return what a thread of its own will return, which the end of the process does not wait for."""
+    made: futures.Future[Any] = futures.Future()
+    threading.Thread(target=_ask, args=(made, function, *given), daemon=True).start()
+    return made
+
+
+def _ask(made: futures.Future[Any], function: Callable[..., Any], *given: Any) -> None:
+    try:
+        made.set_result(function(*given))
+    except _RAISED as error:
+        made.set_exception(error)
 
 
 def pool() -> futures.ThreadPoolExecutor | None:

@@ -12,7 +12,7 @@ from beam_dp.mechanisms.bounding.table import Column, Role, Table, table_order
 from beam_dp.mechanisms.numerics import integers
 from beam_dp.transforms.columns import layout as columns_layout
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 from beam_dp.transforms.columns.row_fields import FieldLists
 
 NAMES = ("person", "other", "day", "place", "value", "item", "flag", "mark", "time", "epsilon")
@@ -29,8 +29,8 @@ def _judge(value: Any) -> bool:
 @functools.cache
 def layouts() -> dict[str, Layout]:
     """Return what is asked of the rows: one statistic, and all options at once."""
-    days = PublicKeys(tuple((day,) for day in DAYS))
-    pairs = PublicKeys(_PAIRS)
+    days = PublicKeys(KeyList.of((day,) for day in DAYS))
+    pairs = PublicKeys(KeyList.of(_PAIRS))
     value, item = Column("value", Role.VALUE, _UNIT), Column("item", Role.ITEM)
     everything = (
         *(Column("flag", Role.FLAG, "yes"), Column("mark", Role.FLAG, _judge)),

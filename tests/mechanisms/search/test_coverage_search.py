@@ -25,7 +25,7 @@ from beam_dp.mechanisms.summaries.partition_view import PartitionView
 from beam_dp.testing import without_noise
 from beam_dp.testing.losses import search_laws
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 from beam_dp.transforms.stages import bound_and_summarise, draw_once, noise_off
 from beam_dp.transforms.stages.bound_and_summarise import Selected
 from tests.doubles import Asked, ZeroNoise, choices, compile_program
@@ -286,7 +286,11 @@ def test_the_search_has_its_part_and_the_noise_the_rest(
 
 def test_every_bucket_says_what_it_covers_of_what_was_selected() -> None:
     layout = Layout(
-        "person", ("day",), program_of(1).columns, PublicKeys(((1,), (2,), (3,))), bytes(32)
+        "person",
+        ("day",),
+        program_of(1).columns,
+        PublicKeys(KeyList.of(((1,), (2,), (3,)))),
+        bytes(32),
     )
     for bucket in (0, 1):
         places = draw_once.BucketPartitions(layout, 2)

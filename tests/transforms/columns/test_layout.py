@@ -78,7 +78,7 @@ def test_batches_agree_with_rows(rows: list[tuple[Any, Any, Any]]) -> None:
 
 
 def keys(*values: Any) -> public_keys.PublicKeys:
-    return public_keys.PublicKeys(tuple((value,) for value in values))
+    return public_keys.PublicKeys(public_keys.KeyList.of((value,) for value in values))
 
 
 MIXED = (
@@ -116,7 +116,7 @@ def test_the_type_of_a_key_matters_to_its_own_row_only(
 
 
 def test_public_keys_drop_the_other_rows() -> None:
-    found = layout(public_keys.PublicKeys((("1",), ("a",))))
+    found = layout(public_keys.PublicKeys(public_keys.KeyList.of((("1",), ("a",)))))
     rows = [Visit(1, day, 1) for day in (1, "1", True, "a", "b", None, 2.0, Decimal(1))]
     tables = collected(rows, found)
     places = [place for table in tables for place in table.partition[0].tolist()]

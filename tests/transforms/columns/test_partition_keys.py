@@ -18,7 +18,7 @@ from beam_dp.transforms.columns.partition_keys import (
     name_keys,
     name_of,
 )
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 from tests.hostile import support
 
 KEY = bytes(range(32))
@@ -116,7 +116,7 @@ def test_text_that_is_no_utf8_is_no_key() -> None:
     )
     for kind in (pa.string(), pa.large_string(), pa.string_view()):
         assert names_of(column.cast(kind)) == [None, None, ("ok",)]
-        public = PublicKeys((("ok",),))
+        public = PublicKeys(KeyList.of((("ok",),)))
         assert public.indexes([column.cast(kind)], KEY).tolist() == [-1, -1, 0]
     assert names_of(column.dictionary_encode()) == [None, None, ("ok",)]
     assert names_of(column, pa.array([1, None, 3])) == [None, None, ("ok", 3)]

@@ -34,7 +34,7 @@ TEXTS = ("1", "a", "2020-01-02", "\u00e9", "0", "")
 
 
 def test_public_keys_match_by_canonical_form() -> None:
-    public = PublicKeys(tuple((text,) for text in TEXTS))
+    public = PublicKeys(KeyList.of((text,) for text in TEXTS))
     texts = pa.array(
         ["1", "01", "a", "A", "2020-01-02", "\u00e9", "e\u0301", "0", "", None, "True"]
     )
@@ -54,7 +54,7 @@ def test_public_places_are_those_of_the_canonical_list(
 ) -> None:
     listed = data.draw(st.lists(part, min_size=1, max_size=30))
     once = {ids.canonical(part): part for part in listed}
-    public = PublicKeys(tuple((part,) for part in once.values()))
+    public = PublicKeys(KeyList.of((part,) for part in once.values()))
     for asked in data.draw(st.lists(PART, max_size=8)) + listed:
         places = public.indexes([ids.to_array([asked])], KEY)
         form = ids.canonical(asked)
@@ -64,7 +64,7 @@ def test_public_places_are_those_of_the_canonical_list(
 @given(st.lists(st.tuples(INT64, TEXT), min_size=1, max_size=20, unique=True))
 def test_public_keys_of_two_columns(listed: list[tuple[int, str]]) -> None:
     forms = {tuple(map(ids.canonical, key)): key for key in listed}
-    public = PublicKeys(tuple(forms.values()))
+    public = PublicKeys(KeyList.of(tuple(forms.values())))
     numbers, texts = (pa.array(part) for part in zip(*public.keys, strict=True))
     assert public.indexes([numbers, texts], KEY).tolist() == list(range(len(forms)))
     elsewhere = pa.array([text + "x" for _, text in public.keys])
@@ -76,24 +76,24 @@ def test_public_keys_of_two_columns(listed: list[tuple[int, str]]) -> None:
 @pytest.mark.parametrize("keys", [((1,), ("1",)), ((1,), (True,)), ((0, "a"), (False, "a"))])
 def test_public_keys_of_several_types_are_refused(keys: tuple[Key, ...]) -> None:
     with pytest.raises(TypeError, match="all of a column of one type, not "):
-        PublicKeys(keys)
+        PublicKeys(KeyList.of(keys))
 
 
 def test_many_public_keys() -> None:
-    public = PublicKeys(tuple((f"key {number}",) for number in range(1 << 14)))
+    public = PublicKeys(KeyList.of((f"key {number}",) for number in range(1 << 14)))
     column = pa.array(["key 5", "key x", f"key {(1 << 14) - 1}"])
     assert public.indexes([column], KEY).tolist() == [5, -1, (1 << 14) - 1]
     made = public_keys._lookup.cache_info().misses
     assert public.indexes([column], KEY).tolist() == [5, -1, (1 << 14) - 1]
     assert public_keys._lookup.cache_info().misses == made  # once per process and run
-    sparse = PublicKeys(tuple((number * 1_000_003,) for number in range(1000)))
+    sparse = PublicKeys(KeyList.of((number * 1_000_003,) for number in range(1000)))
     assert sparse.indexes([pa.array([0, 1, 999 * 1_000_003])], KEY).tolist() == [0, -1, 999]
 
 
 def test_a_key_far_above_a_negative_public_key_is_not_in_the_list():
     # key - lowest wraps around in int64: it was an IndexError that spelled the key out, or a match.
     for listed in (((-1,), (1,)), ((-(2**63),), (-(2**63) + 2,))):
-        public = PublicKeys(listed)
+        public = PublicKeys(KeyList.of(listed))
         for number in (2**63 - 1, 0, -(2**63) + 1):
             found = public.indexes([pa.array([number, listed[0][0]])], b"k")
             assert found.tolist() == [-1, 0]
@@ -101,6 +101,6 @@ def test_a_key_far_above_a_negative_public_key_is_not_in_the_list():
 
 @pytest.mark.parametrize("listed", [((1,), (2,)), (("a", 1), ("b", 2))])
 def test_public_keys_survive_pickling_and_are_one_object_in_a_process(listed):
-    packed = pickle.dumps(PublicKeys(listed))
+    packed = pickle.dumps(PublicKeys(KeyList.of(listed)))
     first, second = pickle.loads(packed), pickle.loads(packed)
     assert first.keys == listed and first is second

@@ -30,7 +30,7 @@ from beam_dp.mechanisms.planning.request import SEARCH_SHARE
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.mechanisms.summaries.histograms import WEIGHTS, Measure
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 from beam_dp.transforms.stages import draw_once
 from beam_dp.transforms.stages.bound_and_summarise import (
     SHARED,
@@ -50,7 +50,7 @@ from tests.reference import Row, table_of
 from tests.transforms.stages.test_bound_and_summarise import settled
 
 DAYS = list(range(20))
-PUBLIC = PublicKeys(tuple((day,) for day in DAYS))
+PUBLIC = PublicKeys(KeyList.of((day,) for day in DAYS))
 METRICS = [dp.DistinctCount("person", clip=1), dp.Count(clip=2)]
 """Without noise the first is the number of people in a partition who are left by the bound."""
 KEY = bytes(range(32))

@@ -22,7 +22,7 @@ from beam_dp.mechanisms.bounding.bounder import Bounder
 from beam_dp.mechanisms.bounding.contribution_bounds import ContributionBounds
 from beam_dp.mechanisms.noise.sampling import Noise
 from beam_dp.transforms.columns.layout import Layout
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 from beam_dp.transforms.stages import draw_once, guards, quick_steps
 from beam_dp.transforms.stages.bound_and_summarise import Summarise
 from beam_dp.transforms.stages.draw_once import Block
@@ -32,7 +32,7 @@ from tests.doubles import compile_program
 # by chance, for all of 8 partitions, has probability below 2^-150.
 FAINT = dp.Budget(2.0**-20)
 PUBLIC = [(f"day {number}",) for number in range(8)]
-PUBLIC_KEYS = PublicKeys(tuple(PUBLIC))
+PUBLIC_KEYS = PublicKeys(KeyList.of(tuple(PUBLIC)))
 ROWS = [{"person": number, "day": f"day {number % 8}", "value": 1.0} for number in range(80)]
 METRICS = [dp.PeopleCount(), dp.Count()]
 SEEN: dict[str, list[Any]] = {}

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 import beam_dp as dp
 from beam_dp.mechanisms.summaries import wire
 from beam_dp.transforms.columns import layout
-from beam_dp.transforms.columns.public_keys import PublicKeys
+from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
 from beam_dp.transforms.stages import draw_once, output_names
 from beam_dp.transforms.stages.draw_once import Block, cut, typed
 
 NAMES = ("day", "place", "count", "count_low", "sum", "sum_low")
-KEYS = PublicKeys(((1, "a"), (2, "b"), (3, "c")))
+KEYS = PublicKeys(KeyList.of(((1, "a"), (2, "b"), (3, "c"))))
 NUMBERS = (
     np.array([5, 2**80, -(2**70)], object),
     np.array([1.0, math.inf, 0.0]),
@@ -99,7 +99,7 @@ def test_a_file_of_batches_is_that_of_their_rows(tmp_path: Path, kind: str) -> N
 
 def rows_layout() -> Any:
     days = tuple((datetime.date(2020, 1, day),) for day in range(1, 32))
-    return layout.Layout("who", ("day",), (), PublicKeys(days), bytes(32))
+    return layout.Layout("who", ("day",), (), PublicKeys(KeyList.of(days)), bytes(32))
 
 
 def test_batches_are_refused_with_private_partitions() -> None:
