@@ -128,7 +128,8 @@ def _check_edges(edges: tuple[Edge, ...]) -> None:
 def _word(edge: checks.Real) -> str:
     """Return an edge as a part of a column's name."""
     whole = isinstance(edge, Fraction) and edge.denominator == 1
-    return (str(int(edge)) if whole else str(float(edge))).replace("-", "minus_", 1)
+    text = str(int(edge)) if whole else str(float(edge))
+    return text.replace("-", "minus_", 1).replace(".", "_")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -146,7 +146,7 @@ class Quantile(OfRanks):
 
     @property
     def _prefix(self) -> str:
-        return f"quantile_{float(self._exact):g}"
+        return f"quantile_{_word(self._exact)}"
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return the quantile of rows, or of people."""
@@ -158,8 +158,8 @@ class Quantiles(OfRanks):
     """Release several quantiles of one column for one share of the budget: of rows, or of people.
 
     They cost far less together than apart, and never fall as p rises. Each is read as a `Quantile`.
-    Each p has the columns `quantiles_<column>_<p>` and `quantiles_<column>_<p>_rank_error`; with a
-    name, `<name>_<p>`. See `SplitSearch`.
+    Each p, as 0.25, has the columns `quantiles_<column>_0_25` and `quantiles_<column>_0_25_rank_error`;
+    with a name, `<name>_0_25`. See `SplitSearch`.
 
     Attributes:
         column: the value column.
@@ -186,7 +186,7 @@ class Quantiles(OfRanks):
     @property
     def number_names(self) -> tuple[str, ...]:
         """The name of each p."""
-        return tuple(f"{self.output}_{float(share):g}" for share in self.shares)
+        return tuple(f"{self.output}_{_word(share)}" for share in self.shares)
 
     def build(self, context: Context, share: Budget) -> Release:
         """Return all of them by one search."""
@@ -214,6 +214,11 @@ class Median(OfRanks):
     def of_people(self) -> PeopleStatistic:
         """Return the median of people's means."""
         return PeopleStatistic("median", "mean")
+
+
+def _word(p: checks.Real) -> str:
+    """Return a share as a part of a column's name."""
+    return f"{float(p):g}".replace(".", "_")
 
 
 def _check_p(subject: str, name: str, p: checks.Real) -> None:

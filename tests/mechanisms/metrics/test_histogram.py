@@ -69,9 +69,9 @@ def test_names_of_bins_are_plain() -> None:
     asked = dp.Histogram("t", [-math.inf, -5, Fraction(1, 2), 1.25, np.float64(10**20), math.inf])
     assert [output.name for output in asked.outputs[::3]] == [
         "histogram_t_minus_inf_minus_5",
-        "histogram_t_minus_5_0.5",
-        "histogram_t_0.5_1.25",
-        "histogram_t_1.25_100000000000000000000",
+        "histogram_t_minus_5_0_5",
+        "histogram_t_0_5_1_25",
+        "histogram_t_1_25_100000000000000000000",
         "histogram_t_100000000000000000000_inf",
     ]
     assert [output.whole for output in asked.outputs[:3]] == [True, False, False]

@@ -41,7 +41,7 @@ MADE: dict[str, Metric] = {
     "mean_x": dp.Mean("x"),
     "mean_x_per_person": dp.Mean("x", per="person"),
     "largest_3_x": dp.KthLargest("x", 3),
-    "quantile_0.25_x": dp.Quantile("x", 0.25),
+    "quantile_0_25_x": dp.Quantile("x", 0.25),
     "quantiles_x": dp.Quantiles("x", [0.5, 0.25]),
     "median_x": dp.Median("x"),
     "histogram_x": dp.Histogram("x", [0, 1]),
@@ -179,10 +179,12 @@ def test_what_means_nothing_is_refused(
 def test_quantiles_are_sorted_and_named_by_their_shares() -> None:
     metric = dp.Quantiles("ms", [0.99, 0.5, Fraction(9, 10), 0.5])
     assert metric.shares == (Fraction(1, 2), Fraction(9, 10), Fraction(99, 100))
-    names = [f"quantiles_ms_{p}{end}" for p in (0.5, 0.9, 0.99) for end in ("", "_rank_error")]
+    names = [
+        f"quantiles_ms_{p}{end}" for p in ("0_5", "0_9", "0_99") for end in ("", "_rank_error")
+    ]
     assert [output.name for output in metric.outputs] == names
     named = dp.Quantiles("ms", [0.5], name="q")
-    assert [output.name for output in named.outputs] == ["q_0.5", "q_0.5_rank_error"]
+    assert [output.name for output in named.outputs] == ["q_0_5", "q_0_5_rank_error"]
 
 
 def test_lists_of_metrics_are_checked() -> None:
