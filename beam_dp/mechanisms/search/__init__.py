@@ -8,6 +8,5 @@ ranks, each with a proof of its own.
 
 from beam_dp.mechanisms.search.above_threshold import AboveThreshold as AboveThreshold
 from beam_dp.mechanisms.search.binary import NoisyBinarySearch as NoisyBinarySearch
-from beam_dp.mechanisms.search.choose import alternatives as alternatives
 from beam_dp.mechanisms.search.common import Search as Search
 from beam_dp.mechanisms.search.exponential import ExponentialMechanism as ExponentialMechanism

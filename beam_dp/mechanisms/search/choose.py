@@ -11,7 +11,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.numerics import checks
 from beam_dp.mechanisms.search.above_threshold import AboveThreshold
 from beam_dp.mechanisms.search.binary import NoisyBinarySearch
-from beam_dp.mechanisms.search.common import Search, check_beta, check_budget
+from beam_dp.mechanisms.search.common import Search
 from beam_dp.mechanisms.search.exponential import ExponentialMechanism
 
 SearchKind = type[Search] | str
@@ -31,29 +31,11 @@ BY_WORD: dict[str, SearchKind] = {
 NO_SEARCHES = CLIP, TWO_PHASE, SPARSE_VECTOR = "clip", "two_phase", "sparse_vector"
 """The words for releases that search no removal loss."""
 
-_SEARCHES = (AboveThreshold, ExponentialMechanism, NoisyBinarySearch)
-
-
-def alternatives(budget: Budget, n: int, beta: float = 0.05) -> list[Search]:
-    """Return the searches, the one with the smallest proved shift first.
-
-    The order depends on these public parameters only; of equal shifts the order is AboveThreshold,
-    ExponentialMechanism, NoisyBinarySearch.
-
-    Args:
-        budget: what one choice may spend.
-        n: the number of candidates.
-        beta: the failure probability of the shift.
-
-    Raises:
-        TypeError: if budget is no Budget, or n no int.
-        ValueError: unless n >= 1 and 0 < beta < 1.
-    """
-    check_budget("auto", budget)
-    check_beta("auto", beta)
-    checks.positive_integer("auto", "n", n, "Write candidates.size.")
-    searches: list[Search] = [kind(budget, beta) for kind in _SEARCHES]
-    return sorted(searches, key=lambda search: search.shift(n))  # stable
+_SEARCHES: tuple[type[Search], ...] = (
+    AboveThreshold,
+    ExponentialMechanism,
+    NoisyBinarySearch,
+)
 
 
 def check_search(subject: str, search: object, more: Sequence[str] = (TWO_PHASE,)) -> SearchKind:
@@ -85,10 +67,14 @@ def check_search(subject: str, search: object, more: Sequence[str] = (TWO_PHASE,
 def build_search(search: SearchKind, budget: Budget, beta: float, size: int) -> Search:
     """Return the search with its budget.
 
+    With "auto" public parameters decide; of equal shifts the order is AboveThreshold,
+    ExponentialMechanism, NoisyBinarySearch.
+
     Args:
         search: the class that a metric named, or "auto".
         budget: what one choice may spend.
         beta: the failure probability of the shift.
         size: the number of candidates.
     """
-    return alternatives(budget, size, beta)[0] if isinstance(search, str) else search(budget, beta)
+    kinds = _SEARCHES if isinstance(search, str) else (search,)
+    return min((kind(budget, beta) for kind in kinds), key=lambda made: made.shift(size))

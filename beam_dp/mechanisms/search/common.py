@@ -19,16 +19,6 @@ LOG_COUPLING = math.log(1e12)
 ENOUGH = Fraction(2**20)  # the most epsilon that is spent: floats stay finite
 
 
-def check_budget(subject: str, budget: object) -> None:
-    """Refuse a budget that is no `Budget`."""
-    checks.of_type(subject, "budget", budget, Budget, "Write Budget(1.0).")
-
-
-def check_beta(subject: str, beta: object) -> None:
-    """Refuse a failure probability outside of (0, 1)."""
-    checks.fraction_between(subject, "beta", beta, 0, 1, "Write beta=0.05.")
-
-
 def bounded_range(budget: Budget) -> Fraction:
     """Return the epsilon of a budget; for a rho the most bounded range that it pays: sqrt(8 rho).
 
@@ -51,7 +41,8 @@ class Paid:
     budget: Budget
 
     def __post_init__(self) -> None:
-        check_budget(type(self).__name__, self.budget)
+        hint = "Write Budget(1.0)."
+        checks.of_type(type(self).__name__, "budget", self.budget, Budget, hint)
 
     @property
     def cost(self) -> Budget:
@@ -70,7 +61,8 @@ class Search(Paid, abc.ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_beta(type(self).__name__, self.beta)
+        subject, hint = type(self).__name__, "Write beta=0.05."
+        checks.fraction_between(subject, "beta", self.beta, 0, 1, hint)
 
     def shift(self, n: int) -> int:
         """Return the T that is guaranteed with probability 1 - beta for n candidates."""
