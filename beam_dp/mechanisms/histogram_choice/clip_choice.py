@@ -251,12 +251,6 @@ class ClipChoice:
             partitions: P, above 1.
             weight: what a lost unit counts for.
         """
-        given = tuple(noisy.ravel().tolist()), tuple(noise.tolist())
-        return _best_clip(self, *given, partitions, weight)
-
-    def _best_clip(
-        self, noisy: np.ndarray, noise: np.ndarray, partitions: float, weight: float
-    ) -> tuple[int, float]:
         tops, buckets = self.highest(noisy), np.arange(noisy.shape[-1])
         top = int(tops.max())
         if top < 0:
@@ -311,18 +305,6 @@ def _highest_of_one(choice: ClipChoice, noisy: tuple[float, ...]) -> np.ndarray:
     found = choice._highest(np.array(noisy).reshape(1, choice.sides, -1))
     found.flags.writeable = False
     return found
-
-
-@functools.lru_cache(maxsize=64)
-def _best_clip(
-    choice: ClipChoice,
-    noisy: tuple[float, ...],
-    noise: tuple[float, ...],
-    partitions: float,
-    weight: float,
-) -> tuple[int, float]:
-    row = np.array(noisy).reshape(1, choice.sides, -1)
-    return choice._best_clip(row, np.array(noise), partitions, weight)
 
 
 def _windows(noisy: np.ndarray, width: int) -> np.ndarray:
