@@ -1,6 +1,5 @@
 """SplitSearch: several quantiles for the price of few, by recursive splitting."""
 
-import functools
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -47,34 +46,6 @@ class Ties(NamedTuple):
 
 
 NO_TIES = Ties(0, 0, None)
-
-
-@functools.lru_cache(maxsize=256)
-def quantile_search(
-    budget: Budget,
-    p: Fraction,
-    resolution: int = RESOLUTION,
-    false_stop: float = FALSE_STOP,
-    people: int = 0,
-    none: int = NONE,
-) -> CentralSearch | TailSearch:
-    """Return the search that measures best for one p.
-
-    Args:
-        budget: what one choice may spend.
-        p: the share below, above 0 and below 1.
-        resolution: what one person is worth in units.
-        false_stop: of a `TailSearch`.
-        people: of a `TailSearch`.
-        none: of a `CentralSearch`.
-    """
-    if TAIL < p < 1 - TAIL:
-        return CentralSearch(budget, p, resolution, none)
-    upper = p >= 1 - TAIL
-    share = 1 - p if upper else p
-    return TailSearch(
-        budget, share, upper=upper, false_stop=false_stop, resolution=resolution, people=people
-    )
 
 
 @dataclass(frozen=True)
@@ -169,9 +140,18 @@ class SplitSearch(Paid):
     def _search(
         self, p: Fraction, cost: Budget, people: float = 0, none: int = NONE
     ) -> CentralSearch | TailSearch:
-        """Return the search of one node; people are known to a factor of 2."""
-        about = 1 << int(people).bit_length() - 1 if people >= 1 else 0
-        return quantile_search(cost, p, self.resolution, self.false_stop, about, none)
+        """Return the search of one node that measures best; people are known to a factor of 2."""
+        if TAIL < p < 1 - TAIL:
+            return CentralSearch(cost, p, self.resolution, none)
+        upper = p >= 1 - TAIL
+        return TailSearch(
+            cost,
+            1 - p if upper else p,
+            upper=upper,
+            false_stop=self.false_stop,
+            resolution=self.resolution,
+            people=1 << int(people).bit_length() - 1 if people >= 1 else 0,
+        )
 
     def _choose(
         self,

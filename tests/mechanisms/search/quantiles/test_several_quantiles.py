@@ -203,7 +203,7 @@ def test_nobody_pays_for_more_than_the_levels(tied, left, monkeypatch):
     searches, sums = [], []
     adder, index = several_quantiles.AdditiveNoise, int(FINER.indexes(np.array([50.0]))[0])
 
-    def searched(cost, *_):
+    def searched(_search, _p, cost, *_):
         searches.append(cost)
         return SimpleNamespace(choose_at=lambda *_: Answer(index, 1, 0))
 
@@ -211,7 +211,7 @@ def test_nobody_pays_for_more_than_the_levels(tied, left, monkeypatch):
         sums.append(cost)
         return adder(cost)
 
-    monkeypatch.setattr(several_quantiles, "quantile_search", searched)
+    monkeypatch.setattr(SplitSearch, "_search", searched)
     monkeypatch.setattr(several_quantiles, "AdditiveNoise", added)
     whole = SplitSearch(Budget(1), QUARTERS)
     first, second = whole.level_cost(0), whole.level_cost(1)
