@@ -84,27 +84,25 @@ def largest(column: np.ndarray) -> float:
     return float(np.abs(column.astype(np.float64)).max(initial=0.0)) * (1 + 1e-9)
 
 
-def sums_within(column: np.ndarray, limit: int) -> bool:
-    """Return whether all sums of entries of a narrow column surely stay below a limit."""
+def _summable(column: np.ndarray) -> np.ndarray:
+    """Return the column, wide if sums of its entries might not be below 2^62."""
+    if column.dtype == object:
+        return column
     low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
-    if max(-low, high) * column.size < limit:  # the quick answer, mostly
-        return True
-    return magnitude(column) < limit
+    # The first is the quick answer, mostly.
+    fits = max(-low, high) * column.size < WIDE or magnitude(column) < WIDE
+    return column if fits else widen(column)
 
 
 def segment_sums(column: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the exact sum of each segment; `starts` are increasing and the first is 0."""
-    if column.dtype != object and not sums_within(column, WIDE):
-        column = widen(column)
+    column = _summable(column)
     return narrow(np.add.reduceat(column, starts)) if len(starts) else column[:0]
 
 
 def sums_at(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
     """Return the exact sums by index, 0 to before `size`; `indexes` has the index of each entry."""
-    narrow_column = column.dtype != object
-    if narrow_column and sums_within(column, EXACT):  # floats add without rounding, and quicker
-        return np.bincount(indexes, column, size).astype(np.int64)
-    column = column if narrow_column and sums_within(column, WIDE) else widen(column)
+    column = _summable(column)
     sums = np.zeros(size, column.dtype)
     np.add.at(sums, indexes, column)
     return narrow(sums)
@@ -112,9 +110,7 @@ def sums_at(indexes: np.ndarray, column: np.ndarray, size: int) -> np.ndarray:
 
 def running_sums(column: np.ndarray) -> np.ndarray:
     """Return the exact running sums along the last axis."""
-    if column.dtype != object and not sums_within(column, WIDE):
-        column = widen(column)
-    return np.cumsum(column, axis=-1)
+    return np.cumsum(_summable(column), axis=-1)
 
 
 def product(left: np.ndarray, right: np.ndarray) -> np.ndarray:
