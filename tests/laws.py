@@ -77,7 +77,7 @@ def all_that_is_drawn(search: Any, node: Node, candidates: Candidates) -> list[f
 
 def _tail(search: TailSearch, node: Node, candidates: Candidates) -> list[float]:
     line = Line.of(node, candidates, search.upper)
-    chances = np.zeros(node.size + 1)
+    chances = np.zeros(node.stop - node.first + 1)
     results, first = search._first_scan(line)
     for result, chance in zip(results, scan_chances(first), strict=True):
         levels = tail_quantile._levels(search, line.side, result)
@@ -140,7 +140,7 @@ def _split(
         chances: dict[Any, float] = {}
         asked = search._search(middle, cost, none=several_quantiles._none(node, level))
         for at, chance in enumerate(chances_at(asked, node, candidates)):
-            index = None if at == node.size else node.first + at
+            index = None if at == node.stop - node.first else node.first + at
             drawn = {NO_TIES: 1.0}
             if index is not None and len(shares) > 1:
                 drawn = ties_chances(search, node.around(index), middle, level + 1, few)

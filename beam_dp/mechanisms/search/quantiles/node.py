@@ -102,11 +102,6 @@ class Node:
         return cls(*lines, 0, size, (are_ends, are_ends))
 
     @property
-    def size(self) -> int:
-        """The number of candidates."""
-        return self.stop - self.first
-
-    @property
     def sums(self) -> np.ndarray:
         """The sum of the amounts before each bucket, and that of all."""
         return np.append(integers.narrow(np.array([0])), integers.running_sums(self.amounts))
