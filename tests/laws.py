@@ -102,6 +102,12 @@ def kept_chances(
     return laplace_at_least(least, rate), laplace_at_least(1 - least, rate)
 
 
+def laplace(rate: float | Fraction, span: int) -> np.ndarray:
+    """Return P(X = k) for k from -span to span, X discrete Laplace."""
+    numbers = np.abs(np.arange(-span, span + 1.0))
+    return np.asarray(math.tanh(rate / 2) * np.exp(-float(rate) * numbers))
+
+
 def laplace_at_least(least: np.ndarray, rate: float) -> np.ndarray:
     """Return P(eta >= least) of the discrete Laplace distribution."""
     above = np.maximum(least, 1 - least).astype(np.float64)

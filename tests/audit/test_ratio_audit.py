@@ -23,6 +23,7 @@ from beam_dp.mechanisms.ratio.mechanisms import (
     KuleszaSureshWang,
     Naive,
 )
+from tests.laws import laplace
 
 PAIRS = [(a, b) for b in range(31) for a in range(b + 1)]
 TAIL = 1e-14
@@ -49,12 +50,6 @@ def exact_ratio(a: int, b: int) -> Fraction:
 def true_local_sensitivity(a: int, b: int, rows: int = 1) -> Fraction:
     near = neighbours(a, b, rows)
     return max(abs(exact_ratio(a, b) - exact_ratio(*other)) for other in near)
-
-
-def laplace(rate: Fraction, span: int) -> np.ndarray:
-    """Return P(X = k) for k = -span..span."""
-    q = math.exp(-rate)
-    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-span, span + 1.0))
 
 
 # ------------------------------------------------------------- the bound is an upper bound

@@ -18,18 +18,12 @@ from beam_dp.mechanisms.search import (
     ExponentialMechanism,
     NoisyBinarySearch,
 )
-from tests import laws
-from tests.mechanisms.search.test_searches import profile_of
+from tests.mechanisms.search.test_searches import chances as distribution
 
 LOSSES = 6
 SIZES = range(1, 7)
 ALPHAS = (1.5, 2, 4, 16, 64)
 ROUNDING = 1e-9
-
-
-def distribution(search, losses) -> list[float]:
-    """Return the output probabilities for a profile that has these losses."""
-    return laws.distribution(search, *profile_of(losses, max(losses) + 1))
 
 
 def all_losses(n: int) -> list[tuple[int, ...]]:

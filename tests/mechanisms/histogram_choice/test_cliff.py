@@ -16,6 +16,7 @@ from beam_dp.mechanisms.histogram_choice.cliff import CliffChoice, with_round_nu
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import ZeroNoise
+from tests.laws import laplace
 
 OCTAVES = tuple(1 << power for power in range(20))
 GRID = with_round_numbers(OCTAVES)
@@ -73,10 +74,6 @@ class Given(ZeroNoise):
 
 def geometric(rate: float, span: int) -> np.ndarray:
     return -math.expm1(-rate) * np.exp(-rate * np.arange(span))
-
-
-def laplace(rate: float, span: int) -> np.ndarray:
-    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-span, span + 1.0)))
 
 
 @functools.cache

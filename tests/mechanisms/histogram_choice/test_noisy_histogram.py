@@ -14,11 +14,7 @@ from beam_dp.mechanisms.accounting.budget import Budget
 from beam_dp.mechanisms.histogram_choice.noisy_histogram import HistogramNoise, beyond
 from beam_dp.mechanisms.noise.sampling import Noise
 from tests.doubles import Asked, ZeroNoise
-
-
-def laplace(rate: float, span: int) -> np.ndarray:
-    """Return P(X = k) for k from -span to span, X discrete Laplace."""
-    return math.tanh(rate / 2) * np.exp(-rate * np.abs(np.arange(-span, span + 1)))
+from tests.laws import laplace
 
 
 def gaussian(variance: float, span: int) -> np.ndarray:

@@ -126,3 +126,9 @@ def test_scale_gives_integers_or_the_nearest_floats(unit, wide):
         kind = int if unit.denominator == 1 else float
         assert found == [kind(number * unit) for number in numbers]
         assert {type(value) for value in found} <= {kind}
+
+
+def test_sums_of_narrow_types_do_not_wrap() -> None:
+    many, starts = np.full(300, 100, np.int8), np.array([0, 100])
+    assert integers.segment_sums(many, starts).tolist() == [10_000, 20_000]
+    assert integers.sums_at(np.zeros(300, np.int64), many > 0, 1).tolist() == [300]

@@ -7,6 +7,7 @@ import pytest
 
 from beam_dp.mechanisms.profiles import frequency
 from beam_dp.mechanisms.summaries.owner_lines import Lines
+from tests.mechanisms.profiles.packed.neighbours import interlace
 
 
 def table(people, items, counts) -> np.ndarray:
@@ -53,12 +54,6 @@ def lines_of(people, items, counts) -> Lines:
     return Lines(people[None], items, counts)
 
 
-def interlaces(larger: list[int], smaller: list[int]) -> bool:
-    """Return whether B'[k + 1] <= B[k] <= B'[k]."""
-    upper = all(a <= b for a, b in zip(smaller, larger, strict=True))
-    return upper and all(a <= b for a, b in zip(larger[1:], smaller[:-1], strict=True))
-
-
 @pytest.mark.audit
 @pytest.mark.parametrize("profile", [frequency.squares_profile, frequency.max_profile])
 def test_one_person_more_interlaces(profile):
@@ -67,7 +62,7 @@ def test_one_person_more_interlaces(profile):
         people, items, counts = lines(random)
         kept = people != random.choice(people)
         smaller = profile(lines_of(people[kept], items[kept], counts[kept]), 5)
-        assert interlaces(profile(lines_of(people, items, counts), 5), smaller)
+        assert interlace(smaller, profile(lines_of(people, items, counts), 5))
 
 
 @pytest.mark.parametrize(

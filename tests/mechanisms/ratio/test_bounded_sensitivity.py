@@ -9,6 +9,7 @@ import pytest
 
 from beam_dp.mechanisms.accounting.budget import Budget, check_total
 from beam_dp.mechanisms.ratio.mechanisms import GridLaplace, shares
+from tests.laws import laplace
 
 BUDGET = Budget(Fraction(1), Fraction(1, 1000))
 
@@ -38,11 +39,6 @@ def test_a_budget_of_rho_is_spent_as_epsilon() -> None:
     whole = first.epsilon + second.epsilon
     assert whole**2 / 2 <= Fraction(1, 3) < (whole + Fraction(1, 2**60)) ** 2 / 2
     check_total(budget, [("both", Budget(whole, first.delta), 1)])
-
-
-def laplace(rate: float, span: int) -> np.ndarray:
-    q = math.exp(-rate)
-    return (1 - q) / (1 + q) * q ** np.abs(np.arange(-span, span + 1.0))
 
 
 def delta_of(tail: int, scale: float = 1.0) -> float:

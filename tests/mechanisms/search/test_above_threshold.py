@@ -17,13 +17,9 @@ from beam_dp.mechanisms.candidates.candidates import Candidates
 from beam_dp.mechanisms.profiles.profile import Profile
 from beam_dp.mechanisms.search import AboveThreshold
 from tests import laws
-from tests.mechanisms.search.test_searches import profile_of
+from tests.mechanisms.search.test_searches import chances, profile_of
 
 BUDGETS = [Budget(0.5), Budget(1), Budget(4), Budget.zcdp(0.5)]
-
-
-def chances(search, losses):
-    return laws.distribution(search, *profile_of(losses, max(losses) + 1))
 
 
 def failure(first: float, second: float, tau: int, theta: int, queries: int) -> float:

@@ -26,9 +26,10 @@ from beam_dp.testing import without_noise
 from beam_dp.testing.losses import search_laws
 from beam_dp.transforms.columns.layout import Layout
 from beam_dp.transforms.columns.public_keys import KeyList, PublicKeys
-from beam_dp.transforms.stages import bound_and_summarise, draw_once, noise_off
+from beam_dp.transforms.stages import draw_once, noise_off
 from beam_dp.transforms.stages.bound_and_summarise import Selected
 from tests.doubles import Asked, ZeroNoise, choices, compile_program
+from tests.mechanisms.metrics.test_covered_values import rows_for_norms
 from tests.relations import Patch, check_noticed, views
 
 BUDGETS = {1: dp.Budget(1), 2: dp.Budget.zcdp(0.5)}
@@ -303,10 +304,6 @@ def test_every_bucket_says_what_it_covers_of_what_was_selected() -> None:
     assert private._program.covering and [*draw_once.covered_by((0, [b""]), *given, [one] * 2)]
     # Of one partition the clip is chosen in another way.
     assert not [*draw_once.covered_by((0, [b""]), *given, [one])]
-
-
-def rows_for_norms(patch: Patch) -> None:
-    patch.setattr(bound_and_summarise, "with_norms", lambda lines, *_: lines)
 
 
 def one_day(patch: Patch) -> None:

@@ -30,6 +30,11 @@ def profile_of(losses, cap: int) -> tuple[Profile, Candidates]:
     return Profile(values), Candidates.of(range(n))
 
 
+def chances(search, losses) -> list[float]:
+    """Return the output probabilities for a profile that has these losses."""
+    return laws.distribution(search, *profile_of(losses, max(losses) + 1))
+
+
 def distance(drawn: list[int], chances: list[float]) -> float:
     """Return sup |F_n - F|."""
     counts = np.bincount(drawn, minlength=len(chances))
