@@ -346,7 +346,7 @@ class Variance(OfNumbersBetween):
     are from the centre, it is NaN.
 
     Attributes:
-        column: the value column; values beyond 2^59 units (5.8e11 at a millionth) count as that.
+        column: the value column.
         low: an end that you know without the data: values below count as that.
         high: values above count as that.
     """
@@ -363,16 +363,8 @@ class Variance(OfNumbersBetween):
     def parts(self) -> tuple[MetricPart, ...]:
         """Return three numbers of rows."""
         column = self.columns()[0]
-        about = column, self._ends, False
+        about = column, self.ends, False
         return Distances(*about), SquaredDistances(*about), RowsWithValue(column)
-
-    @property
-    def _ends(self) -> Ends:
-        """Where values are cut: 2^59 units away from 0 at most, so that squares have room."""
-        widest = _WIDEST * checks.decimal("Variance", "unit", self.unit)
-        low, high = self.ends
-        lowest = -widest if low is None else max(-widest, min(low, widest - 1))
-        return lowest, widest if high is None else max(1 - widest, min(high, widest))
 
     def part_weights(self) -> tuple[int, ...]:
         """Return the weights of the three numbers."""
