@@ -25,7 +25,7 @@ _ADVICE = {
     "clip": "give a number, like 100",
     "PreprocessSensitivity.budget": "give the largest of them as epsilon, without a delta",
     "budget": "give a larger one, a larger weight, fewer candidates or smaller bounds",
-    "encoding": "give cp1252 for files of Windows, or save others as UTF-8",
+    "CsvFormat.encoding": "give cp1252 for files of Windows, or save others as UTF-8",
     "also_by": "name its columns, or write total for all rows",
     "limit": "give limit: {epsilon: 3} for a new ledger, and none for one that exists",
     "WriteRows.path": "name another, or write overwrite: true",

@@ -82,7 +82,8 @@ class Released:
         """Return what a job released: the file at `path`, and its record beside it, `<path>.json`.
 
         Raises:
-            ValueError: for another extension, and where one of the two files is missing.
+            ValueError: for another extension, where one of the two files is missing, and where the
+                first is not as it was written.
         """
         return cls(*released_files.read("Released", os.fspath(path)))
 
@@ -242,6 +243,8 @@ def release(
                 read_rows.matched_files(part)  # raises where there is none
         else:
             pattern = ""
+            rule = "be left out for a table in memory: it is of CSV files"
+            checks.require(csv == RFC_4180, _SUBJECT, "csv", rule)
             read = stack.enter_context(frames.held(_read_of(data, owners, tables, parsed)))
         folder = stack.enter_context(tempfile.TemporaryDirectory())
         paths = [os.path.join(folder, f"released{at}.parquet") for at in range(len(tables.tables))]

@@ -108,6 +108,7 @@ def test_columns_keep_names_that_no_row_could_have(partitions):
         ({"budget": 1.0}, "budget must be of type Budget, not 1.0. Write budget=dp.Budget(epsilon=1.0)"),
         ({"partitions": [1, 2]}, "must be PublicPartitions or PrivatePartitions, not [1, 2]. Write"),
         ({"partitions": None}, "Budget: delta must be above 0"),
+        ({"csv": dp.CsvFormat(decimal=",")}, "csv must be left out for a table in memory"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )  # fmt: skip

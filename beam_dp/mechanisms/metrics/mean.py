@@ -56,8 +56,8 @@ _WIDEST = 1 << 59
 UnitEnds = tuple[int | None, int | None]
 _DISTANCES_AND_ROWS = (2, 1)
 """The weights of the two numbers of a mean (`Mean`)."""
-_SQUARES_AND_REST = (1, 4, 1)
-"""The weights of the three numbers: the squares matter most."""
+_SQUARES_AND_REST = (1, 4, 2)
+"""The weights of sums, squares and rows: squares matter most; of few rows, clipping is not seen."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

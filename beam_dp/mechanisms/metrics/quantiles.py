@@ -158,8 +158,8 @@ class Quantiles(OfRanks):
     """Release several quantiles of one column for one share of the budget: of rows, or of people.
 
     They cost far less together than apart, and never fall as p rises. Each is read as a `Quantile`.
-    Each p, as 0.25, has the columns `quantiles_<column>_0_25` and `quantiles_<column>_0_25_rank_error`;
-    with a name, `<name>_0_25`. See `SplitSearch`.
+    Each p, as 0.25, has the columns `quantiles_<column>_0_25` and
+    `quantiles_<column>_0_25_rank_error`; with a name, `<name>_0_25`. See `SplitSearch`.
 
     Attributes:
         column: the value column.

@@ -86,8 +86,8 @@ def largest(column: np.ndarray) -> float:
 
 def _summable(column: np.ndarray) -> np.ndarray:
     """Return the column, wide if sums of its entries might not be below 2^62."""
-    if column.dtype == object:
-        return column
+    if column.dtype in (object, np.uint64):
+        return widen(column)
     column = column.astype(np.int64, copy=False)  # numpy adds narrower types in their own range
     low, high = (int(column.min()), int(column.max())) if column.size else (0, 0)
     # The first is the quick answer, mostly.

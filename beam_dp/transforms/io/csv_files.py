@@ -56,8 +56,8 @@ class Csv(Format):
     cell that starts with a quote may hold commas and line ends; a quote in it is doubled, and
     after its closing quote comes a comma or a line end. Any other quote is an ordinary character.
     So in a file of a proper CSV writer no row, whatever its cells hold, changes what happens to
-    another row. With `CsvFormat(quotes=False)`, for a writer that does not quote, no quote has a meaning: one
-    line is one record.
+    another row. With `CsvFormat(quotes=False)`, for a writer that does not quote, no quote has a
+    meaning: one line is one record.
 
     **Dropped, each alone:** a blank line; a record with more or fewer cells than the header; one
     longer than 1 MiB, however many lines are in its quoted cells; one with a CR outside of quotes
@@ -71,10 +71,9 @@ class Csv(Format):
     and up to 64 MiB more where a cell is longer than 1 MiB.
 
     Edge cases: an empty cell is null, quoted or not, and so is one that is not UTF-8 or has a NUL
-    byte. A number is
-    an optional sign, ASCII digits, optionally `.` (or the decimal comma of the `CsvFormat`) and digits,
-    optionally an exponent, at most 1,000 characters; with the `thousands` of the `CsvFormat` between
-    its digits, if between any, then three behind each (two behind the first ones, as in India). It
+    byte. A number is an optional sign, ASCII digits, optionally `.` (or the `decimal` of the
+    `CsvFormat`) and digits, optionally an exponent, at most 1,000 characters; with its `thousands`
+    between its digits, if between any, then three behind each (two behind the first ones, as in India). It
     becomes the nearest float64 (infinite beyond the largest), and any other text in such a column
     becomes null. A file of 0 bytes has no rows. If a file was cut within
     a record, that record is read as far as it is there.
@@ -90,8 +89,8 @@ class Csv(Format):
     def sniff(self, paths: Sequence[str], wanted: Wanted) -> Sniffed:
         """Refuse files for their headers, and for what their first 1 MiB shows to be misread.
 
-        That is bytes that are not UTF-8, a number in another form than the `CsvFormat` says, times or
-        numbers of which a query reads none, a row that would be dropped for its cells or quotes,
+        That is bytes that are not UTF-8, a number in another form than the `CsvFormat` says, times
+        or numbers of which a query reads none, a row that would be dropped for its cells or quotes,
         and more than one line in a hundred without any delimiter: a few may be remarks. A file of 0
         bytes is refused unless another one has a header.
         """

@@ -45,7 +45,8 @@ class CsvFormat:
 
     def __post_init__(self) -> None:
         checks.boolean(_SUBJECT, "quotes", self.quotes)
-        checks.one_of(_SUBJECT, "decimal", self.decimal, (".", ","))
+        rule = f'be "." or ",", not {checks.shown(self.decimal)}'
+        checks.require(self.decimal in (".", ","), _SUBJECT, "decimal", rule)
         other = self.thousands in (None, *THOUSANDS) and self.thousands != self.decimal
         rule = f"be {_THOUSANDS}, other than decimal, not {checks.shown(self.thousands)}"
         checks.require(other, _SUBJECT, "thousands", rule)

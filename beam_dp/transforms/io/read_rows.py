@@ -44,8 +44,8 @@ class ReadRows(beam.PTransform[beam.pvalue.PBegin, beam.PCollection[Any]]):
     A row's content never decides whether the job fails and never appears in a message: a bad
     row is dropped or a bad cell becomes null, by rules that look at that row alone. In a CSV
     file this holds if its writer quotes as in RFC 4180, and if no cell is above 64 MiB: see
-    `csv_files.Csv` for other files, and convert those first, or write `CsvFormat(quotes=False)` if their
-    writer does not quote at all.
+    `csv_files.Csv` for other files, and convert those first, or write `CsvFormat(quotes=False)` if
+    their writer does not quote at all.
 
     The output is `pyarrow.RecordBatch`es of at most 131,072 rows for Parquet and CSV, one
     dict per row for JSON Lines. Parquet files are split at row groups, about a million rows

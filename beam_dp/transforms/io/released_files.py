@@ -53,8 +53,8 @@ def read(subject: str, path: str) -> tuple[pa.Table, dict[str, Any]]:
     )
     # It is of this file alone, and not of the table where that is written again.
     is_its = record.pop(whole_files.DIGEST, "") in ("", whole_files.digest(path))
-    rule = f"be as it was written, and {beside!r} is the record of another table"
-    checks.require(is_its, subject, "path", rule)
+    rule = f"be as it was written: its SHA-256 is not the one in {beside!r}"
+    checks.require(is_its, subject, "path", rule, "Take the file that the job wrote.")
     return table_of(path, kind, columns), record
 
 

@@ -1,5 +1,6 @@
 """WriteRows: write a released table as one file, of exactly the name that was asked for."""
 
+import contextlib
 import dataclasses
 import hashlib
 import io
@@ -36,8 +37,8 @@ class WriteRows(beam.PTransform[beam.PCollection[Any], beam.PCollection[str]]):
 
     With a record, `<path>.json` holds it as JSON, with the SHA-256 of the table's file. Both files
     are complete before the record takes its name, and then the table: where a new table is, its
-    record is. A file that another job has written since the pipeline was built is not replaced
-    without `overwrite`: the later job fails.
+    record is. A table that has appeared since the pipeline was built is not replaced without
+    `overwrite`: the run fails. Two jobs that end in the same moment are not told apart.
 
     Args:
         path: the file, local or on any file system that Beam knows.
@@ -140,9 +141,13 @@ def _write(
     made = io.BytesIO()
     form.write(made, table_files.ordered(table) if query is None else query.run(table))
     digest = hashlib.sha256(made.getbuffer()).hexdigest()
-    if not overwrite and whole_files.digest(path) not in ("", digest):
-        rule = "name a new file, and another job has written {} since this one was built"
-        raise RuntimeError(f"WriteRows: path must {rule.format(repr(path))}")
+    before = ""
+    if not overwrite:
+        with contextlib.suppress(Exception):  # who may write need not be allowed to read
+            before = whole_files.digest(path)
+    if before not in ("", digest):
+        why = "has appeared since this job was built, and is kept: name another, or overwrite it"
+        raise RuntimeError(f"WriteRows: the file {path!r} {why}")
     with whole_files.written(path) as file:
         file.write(made.getbuffer())
         if record is not None:

@@ -128,7 +128,8 @@ def test_scale_gives_integers_or_the_nearest_floats(unit, wide):
         assert {type(value) for value in found} <= {kind}
 
 
-def test_sums_of_narrow_types_do_not_wrap() -> None:
+def test_sums_of_other_types_do_not_wrap() -> None:
+    assert integers.segment_sums(np.array([2**64 - 1], np.uint64), np.array([0])) == [2**64 - 1]
     many, starts = np.full(300, 100, np.int8), np.array([0, 100])
     assert integers.segment_sums(many, starts).tolist() == [10_000, 20_000]
     assert integers.sums_at(np.zeros(300, np.int64), many > 0, 1).tolist() == [300]
