@@ -8,7 +8,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.io.filesystems import FileSystems
@@ -64,6 +64,21 @@ def try_out(path: str) -> None:
 def beside(path: str) -> str:
     """Return the name of the record beside a released file."""
     return f"{path}.json"
+
+
+class Hashed:
+    """A file that is hashed while it is written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.hash = file, hashlib.sha256()
+
+    def write(self, content: bytes) -> int:
+        """Write some of it."""
+        self.hash.update(content)
+        return self._file.write(content)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
 
 
 def digest(path: str) -> str:

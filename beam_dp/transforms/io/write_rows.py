@@ -2,8 +2,6 @@
 
 import contextlib
 import dataclasses
-import hashlib
-import io
 import json
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -138,18 +136,18 @@ def _write(
         table = pa.Table.from_batches(parts).select(names or parts[0].schema.names)
     else:
         table = pa.table({name: pa.nulls(0) for name in names or ()})
-    made = io.BytesIO()
-    form.write(made, table_files.ordered(table) if query is None else query.run(table))
-    digest = hashlib.sha256(made.getbuffer()).hexdigest()
-    before = ""
-    if not overwrite:
-        with contextlib.suppress(Exception):  # who may write need not be allowed to read
-            before = whole_files.digest(path)
-    if before not in ("", digest):
-        why = "has appeared since this job was built, and is kept: name another, or overwrite it"
-        raise RuntimeError(f"WriteRows: the file {path!r} {why}")
     with whole_files.written(path) as file:
-        file.write(made.getbuffer())
+        hashed: Any = whole_files.Hashed(file)
+        form.write(hashed, table_files.ordered(table) if query is None else query.run(table))
+        digest, before = hashed.hash.hexdigest(), ""
+        if not overwrite:
+            with contextlib.suppress(Exception):  # who may write need not be allowed to read
+                before = whole_files.digest(path)
+        if before not in ("", digest):
+            why = (
+                "has appeared since this job was built, and is kept: name another, or overwrite it"
+            )
+            raise RuntimeError(f"WriteRows: the file {path!r} {why}")
         if record is not None:
             whole = {**record, whole_files.DIGEST: digest}
             with whole_files.written(whole_files.beside(path)) as noted:
