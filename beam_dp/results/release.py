@@ -7,6 +7,7 @@ name parameters, columns, types and paths.
 
 import contextlib
 import dataclasses
+import errno
 import io
 import logging
 import os
@@ -50,9 +51,12 @@ _COLUMNS = 100  # where the width of the terminal is not known
 _RAISED = (Exception,)
 # The errors of this package name parameters, columns and types, those of files their path.
 _OWNERS = "ReadRows|Rows|WriteRows|PrivateAggregate|PublicPartitions"
-_KIND = r"(?:\w+: (?:\w+: )?(?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
+_KIND = r"(?:\w+: (?:beam_dp\.[\w.]+: )?|beam_dp\.[\w.]+: )"
 _START = rf"(?:(?:{_OWNERS}): |column '|\[Errno \d+\] )"
 _OURS = re.compile(rf"^{_KIND}({_START}.*?)(?: \[while running .*)?$", re.MULTILINE)
+# Beam wraps an OSError, whose text could name a file by a cell. These are known word for word.
+_FULL = "|".join(re.escape(f"[Errno {n}] {os.strerror(n)}") for n in (errno.ENOSPC, errno.EFBIG))
+_FULL_DISK = re.compile(rf"RuntimeError: OSError: ({_FULL})(?: \[while running .*)?")
 
 
 class RunFailed(RuntimeError):
@@ -337,7 +341,10 @@ def message_of(failure: BaseException) -> str:
     Runners wrap the error in tracebacks, and errors of Beam quote elements.
     """
     kind = type(failure).__name__
-    if ours := _OURS.findall(f"{kind}: {failure}"):
+    text = f"{kind}: {failure}"
+    if full := _FULL_DISK.fullmatch(text):
+        return full[1]
+    if ours := _OURS.findall(text):
         return str(ours[-1])
     return f"the run failed with {kind}; its text may quote data: show_errors shows it"
 

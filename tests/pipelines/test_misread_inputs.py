@@ -335,10 +335,10 @@ def test_a_number_of_a_with_is_no_cell(tmp_path):
     assert aggregate.main(queried(tmp_path, query, Paid="d1")) == 0
 
 
-def test_numbers_in_another_dialect_may_be_cast(tmp_path):
+def test_numbers_in_another_form_may_be_cast(tmp_path):
     query = "SELECT Visitor, Day, CAST(Paid AS INTEGER) AS Euros FROM rows"
-    dialect = ["--decimal", ",", "--numbers", "Paid"]
-    assert aggregate.main(queried(tmp_path, query, *dialect, Paid="7,5")) == 0
+    written = ["--decimal", ",", "--numbers", "Paid"]
+    assert aggregate.main(queried(tmp_path, query, *written, Paid="7,5")) == 0
 
 
 def test_a_column_that_a_query_passes_on_keeps_its_form(tmp_path, refused):

@@ -203,6 +203,18 @@ def test_a_release_shows_its_error_to_who_asks(monkeypatch):
 BATCH = beam.Create([pa.record_batch({"a": ["x"]})]).with_output_types(pa.RecordBatch)
 
 
+def test_a_disk_that_is_full_is_named_though_beam_wraps_it_and_data_is_not() -> None:
+    behind = "[while running 'WriteFile']"
+    full = RuntimeError(f"OSError: [Errno 28] No space left on device {behind}")
+    assert release.message_of(full) == "[Errno 28] No space left on device"
+    for quoted in (
+        f"OSError: [Errno 28] No space left on device: '{CANARY}' {behind}",
+        f"FileNotFoundError: [Errno 2] No such file or directory: '{CANARY}' {behind}",
+        f"OSError: [Errno 28] {CANARY} {behind}",
+    ):
+        assert CANARY not in release.message_of(RuntimeError(quoted))
+
+
 @pytest.mark.parametrize(
     ("steps", "said"),
     [

@@ -16,8 +16,8 @@ COLUMNS = ["who", "spent"]
 CELLS = ["Zoë", "a,b", "a;b", "a\tb", "a|b", 'say "x"', "two\nlines", "'", "€"]
 
 
-def rows(path: Path, **dialect: Any) -> list[tuple[object, ...]]:
-    wanted = Wanted("rows", COLUMNS, ["spent"], CsvFormat(**dialect))
+def rows(path: Path, **written: Any) -> list[tuple[object, ...]]:
+    wanted = Wanted("rows", COLUMNS, ["spent"], CsvFormat(**written))
     batches = FORMATS[path.suffix].rows(str(path), wanted)
     return [row for batch in batches for row in zip(*batch.to_pydict().values(), strict=True)]
 
@@ -70,14 +70,15 @@ def test_what_cannot_be_is_refused(wrong: dict[str, Any], said: str) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"decimal": ","}, {"encoding": "cp1252"}])
-def test_other_files_have_no_dialect(wrong: dict[str, str]) -> None:
+def test_other_files_have_no_csv_format(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="must be left out for 'in.parquet'"):
         dp.ReadRows("in.parquet", COLUMNS, csv=dp.CsvFormat(**wrong))
 
 
 def test_a_format_is_no_mapping() -> None:
+    written: Any = {"decimal": ","}
     with pytest.raises(TypeError, match="csv must be .*CsvFormat"):
-        dp.ReadRows("in.csv", COLUMNS, csv={"decimal": ","})  # type: ignore[arg-type]
+        dp.ReadRows("in.csv", COLUMNS, csv=written)
 
 
 def test_a_decimal_comma_may_stand_in_quotes(tmp_path: Path) -> None:
